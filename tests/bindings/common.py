@@ -1,4 +1,5 @@
-"""What the bindings' tests share: SWIG in a virtual environment of the cache directory, and where opdyno lies."""
+"""Helpers of the bindings' tests: SWIG in a virtual environment of the cache directory, the paths of opdyno, RPC
+servers, and the fields of structs in the public headers."""
 
 import argparse
 import contextlib
@@ -44,7 +45,7 @@ def swig_is_installed(cache):
 
 
 def swig_program(cache):
-    """SWIG's path; installs it from PyPI once."""
+    """The path of SWIG. Installs SWIG from PyPI at the first use."""
     program = swig_environment(cache) / "bin" / "swig"
     complete = program.parents[1] / "complete"
     if not swig_is_installed(cache):
@@ -72,12 +73,12 @@ def library_directory(arguments):
 
 
 def read_api(arguments, out):
-    """The description of the C API; `out` keeps what is made for SWIG and native code to read."""
+    """Reads the description of the C API. Files for SWIG and native code are written to `out`."""
     return describe(swig_program(arguments.cache), include_directories(arguments), out)
 
 
 def swig(arguments, api, *options):
-    """Runs SWIG on the shared interface with the rules in `api`; its warnings are failures."""
+    """Runs SWIG on the shared interface with the rules in `api`. A warning is a failure."""
     subprocess.run([swig_program(arguments.cache), "-Werror", "-DSWIGWORDSIZE64", *options, f"-I{api}",
                     f"-I{ROOT / 'bindings' / 'swig'}", *include_flags(arguments), ROOT / "bindings" / "swig" / "opdyno.i"],
                    check=True)
@@ -85,7 +86,7 @@ def swig(arguments, api, *options):
 
 @contextlib.contextmanager
 def rpc_tracker(arguments):
-    """The address of a tracker that has a server, whose key is "board"."""
+    """Starts a tracker and a server with the key "board". Yields the tracker's address."""
     tracker = Tracker()
     address = f"127.0.0.1:{tracker.port}"
     with tracker.listener, rpc_server(arguments, "--tracker", address):
@@ -94,7 +95,7 @@ def rpc_tracker(arguments):
 
 @contextlib.contextmanager
 def rpc_server(arguments, *words):
-    """The address of a server, whose key is "board"."""
+    """Starts a server with the key "board". Yields its address."""
     command = [arguments.build_dir / "bin" / "opdyno", "serve", "--listen", "127.0.0.1:0", "--key", "board", *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
         try:
@@ -104,7 +105,7 @@ def rpc_server(arguments, *words):
 
 
 def tvm_rpc_server(arguments):
-    """The address of a server of TVM's, whose key is "board"; None without TVM."""
+    """Starts a TVM server with the key "board". Yields its address; None without TVM."""
     return tvm_servers.tvm_rpc_server(arguments.cache.parent / "interop")
 
 
@@ -119,13 +120,13 @@ def headers():
 
 
 def left_out_everywhere():
-    """The functions that no language's face has."""
+    """The functions that no binding offers."""
     lists = [(ROOT / "bindings" / language / "left_out.txt").read_text() for language in ("python", "java", "rust")]
     return set.intersection(*({line.split()[0] for line in each.splitlines()} for each in lists))
 
 
 def option_fields():
-    """By struct of options, the fields that the public headers have, read without bindings/api."""
+    """A map from each struct of options to its fields, read from the public headers without bindings/api."""
     found, text = {}, headers()
     for body, struct in re.findall(r"typedef struct \w+ \{([^{}]*)\} (opd_\w+_options);", text):
         taking = set(re.findall(rf"OPD_API[^;]*?(opd_\w+)\([^;]*?const {struct} \*", text))
@@ -138,7 +139,8 @@ def option_fields():
 
 
 def result_fields():
-    """Likewise by struct that a function fills in. The number of dimensions is that of the shape."""
+    """A map from each struct that a function fills in to its fields. `ndim` is left out, because it is the shape's
+    length."""
     text = headers()
     structs = re.findall(r"typedef struct \w+ \{([^{}]*\bstruct_size;[^{}]*)\} (opd_\w+);", text)
     return {struct: [name for name in re.findall(r"(\w+)[,;]", body) if not re.fullmatch(r"struct_size|reserved\d*|ndim", name)]

@@ -1,4 +1,5 @@
-"""What crates.io and Maven Central ask of packages, in the manifests of both, which say the same."""
+"""Checks that the manifests have the metadata that crates.io and Maven Central require, and that both manifests
+agree."""
 
 import re
 import subprocess
@@ -9,11 +10,11 @@ import xml.etree.ElementTree as ElementTree
 from common import ROOT
 
 POM = "{http://maven.apache.org/POM/4.0.0}"
-PLACEHOLDER = ".invalid"  # a domain that nobody can have
+PLACEHOLDER = ".invalid"  # a top-level domain that is never assigned
 
 
 def crates():
-    """The metadata of each crate, with that of the workspace in its place."""
+    """The metadata of each crate, including the metadata that it takes from the workspace."""
     rust = ROOT / "bindings" / "rust"
     workspace = tomllib.loads((rust / "Cargo.toml").read_text())["workspace"]
     for member in workspace["members"]:
@@ -51,7 +52,7 @@ def wrong_of_pom(pom):
 
 
 def refused(repository):
-    """Whether tools/crates publishes nothing that names the placeholder. It says so before it does anything."""
+    """Whether tools/crates refuses to publish a crate with the placeholder, before it does anything else."""
     done = subprocess.run([ROOT / "tools" / "crates", "--publish"], stdout=subprocess.PIPE, text=True)
     return done.returncode == 1 and f"no real repository, but '{repository}'" in done.stdout
 

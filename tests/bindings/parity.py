@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Checks that no binding lacks what another one has: each function of the C API is used by Python, Java and Rust, and each public
-name of the Python package has a row in bindings/names.md, which names what is there in Java and Rust. Or there is a reason why not.
-And messages of the library, which all languages show, have no names of the C API."""
+"""Checks that the bindings offer the same features. Python, Java and Rust must use each function of the C API. Each
+public name of the Python package must have a row in bindings/names.md with its counterparts in Java and Rust.
+Exceptions must have a reason. Also checks that messages of the library have no C names, because all languages show the
+messages."""
 
 import re
 import sys
@@ -15,7 +16,7 @@ USES = {"python": ["opdyno/*.py", "native/*"], "java": ["src/**/*.java", "native
 
 
 def check_functions(language):
-    """Each function that the library exports is used by the binding, or its left_out.txt says why not."""
+    """Checks that the binding uses each function that the library exports, or that its left_out.txt has the reason."""
     binding = ROOT / "bindings" / language
     sources = [path for pattern in USES[language] for path in binding.glob(pattern)]
     exported = {name for name in (ROOT / "tests" / "abi" / "symbols.txt").read_text().split() if name.startswith("opd_")}
@@ -27,7 +28,7 @@ def check_functions(language):
         sys.exit(f"{binding}/left_out.txt has {', '.join(sorted(wrong))}: there is no such function, or it is used")
 
 
-# Texts for those who write C, or that name the other languages' functions, too.
+# Files with messages for authors of C code, or with messages that name the functions of other languages, too.
 WITH_NAMES_OF_C = {"base/error.cc", "device/plugin/plugin_device.cc", "module/module.cc"}
 
 
@@ -47,7 +48,7 @@ def python_names(listing):
 
 
 def rows(text):
-    """By Python's name, what Java and Rust have: the cells of the tables."""
+    """A map from Python names to the cells for Java and Rust in the tables."""
     found = {}
     for line in text.splitlines():
         if cells := re.fullmatch(r"\| `(opdyno\.[\w.]+)` \| (.+?) \| (?:(.+?) )?\|", line):
@@ -58,7 +59,8 @@ def rows(text):
 
 
 def row_of(name, table):
-    """The row that speaks for a name: its own, that of the name it is another name of, or that of a class that neither has."""
+    """The row that applies to a name: its own row, the row of the name that it is an alias of, or the row of its class
+    if Java and Rust lack the class."""
     for _ in range(9):
         if name in table:
             same = re.fullmatch(r"as `([\w.]+)`", table[name][0])
@@ -81,7 +83,7 @@ def code_of(path):
 
 
 def java_names(files):
-    """Classes and their public members, as Class.member, with those that they inherit."""
+    """Classes and their public members as Class.member, including inherited members."""
     found, parents = set(), {}
     for path in files:
         text, name = code_of(path), path.stem
@@ -99,7 +101,7 @@ def java_names(files):
 
 
 def rust_names(files):
-    """Types, free functions and members, as Type::member."""
+    """Types, free functions, and members as Type::member."""
     found, of_handles = set(), re.findall(r"pub fn (\w+)|pub unsafe fn (\w+)", code_of(RUST / "object.rs"))
     for path in files:
         text = code_of(path)
@@ -128,7 +130,7 @@ def check_counterparts(table, place, known, separator, is_known_class=lambda nam
 
 
 def check_java(files, is_complete):
-    """With all sources, or with those that no generator makes."""
+    """Checks the names in Java, with all sources or only with those that are not generated."""
     known = java_names(files)
     check_counterparts(rows(TABLE.read_text()), 0, known, ".", lambda name: is_complete or name in known)
 

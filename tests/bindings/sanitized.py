@@ -1,4 +1,5 @@
-"""How a program runs by a library that AddressSanitizer and UndefinedBehaviorSanitizer watch, as those of build/asan are."""
+"""Runs programs with a library that was compiled with AddressSanitizer and UndefinedBehaviorSanitizer, such as that of
+build/asan."""
 
 import platform
 import re
@@ -8,7 +9,7 @@ from pathlib import Path
 
 LOADER = Path("/lib64/ld-linux-x86-64.so.2")
 
-# Drivers of OpenCL are not tested here, and the runtime of clang 14 ends the process where a thread of theirs ends.
+# OpenCL drivers are not tested here: if one of their threads ends, the runtime of clang 14 ends the process.
 SETTINGS = {"ASAN_OPTIONS": "detect_leaks=1:intercept_tls_get_addr=0:allow_addr2line=1",
             "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1:allow_addr2line=1", "OCL_ICD_VENDORS": "/nonexistent"}
 
@@ -18,7 +19,8 @@ def compiler_of(build_dir, language):
 
 
 def runtime(build_dir):
-    """The sanitizers' runtime as a library, which the compiler of that build has; none with a line why there is none."""
+    """The path of the sanitizers' runtime library, from the compiler of that build. If there is none, prints why and
+    returns None."""
     compiler = compiler_of(build_dir, "C")
     name = f"libclang_rt.asan-{platform.machine()}.so"
     found = Path(subprocess.run([compiler, f"-print-file-name={name}"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip())
@@ -29,19 +31,20 @@ def runtime(build_dir):
 
 
 def fixed_addresses():
-    """tools/testing.sh says why."""
+    """The command prefix that runs a program without address randomisation; tools/testing.sh has the reason."""
     command = ["setarch", "-R"]
     return [] if subprocess.run([*command, "true"], stderr=subprocess.DEVNULL).returncode else command
 
 
 def runner(build_dir, preloaded):
-    """What stands before a program. Its children run without the sanitizers, as they would not with LD_PRELOAD."""
+    """The command prefix of a program. Unlike with LD_PRELOAD, the program's children run without the sanitizers."""
     command = [*fixed_addresses(), LOADER, "--preload", preloaded, "--library-path", build_dir / "lib"]
     return [str(part) for part in command]
 
 
 def check_library(command, programs, build_dir):
-    """They would have that library, not the one that they were linked with. Some programs need none."""
+    """Checks that the programs would use the library of that build instead of the one that they were linked with. Some
+    programs need no library."""
     shown = [subprocess.run([*command, "--list", program], check=True, stdout=subprocess.PIPE, text=True).stdout for program in programs]
     wrong = [text for text in shown if "libopdyno.so" in text and f"{build_dir / 'lib'}/libopdyno.so" not in text]
     if wrong or not any("libopdyno.so" in text for text in shown):

@@ -1,4 +1,4 @@
-// The scenario of golden.c, in Java.
+// The scenario of golden.c in Java.
 import io.opdyno.*;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -9,7 +9,7 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 public final class Golden {
-  /** The elements, or of a matrix the index of the largest one in each row. */
+  /** The elements of a tensor. For a matrix, the index of the largest element in each row. */
   private static String show(Tensor tensor) {
     float[] values = tensor.toFloatArray();
     int rows = (int) tensor.shape()[0], columns = values.length / rows;
@@ -84,7 +84,7 @@ public final class Golden {
       System.out.println("module " + program.kind());
       run(vm, args);
       instrument(vm, args);
-      profile(fresh, name, args); // without inputs that were set
+      profile(fresh, name, args); // a new VM, whose inputs are not set
     }
   }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""compare.py PROGRAM [ARGUMENT…]: whether the program prints what expected.txt says, byte by byte. It gets the scenario's models
-as further arguments."""
+"""compare.py PROGRAM [ARGUMENT…]: checks that the program's output equals expected.txt byte by byte. The program gets
+the scenario's models as further arguments."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ MODELS = [ROOT / "tests" / "interop" / "data" / "0.27" / "chain_100.so", ROOT / 
 
 
 def compare(command, **settings):
-    """The difference in a sentence; None if there is none."""
+    """Runs the program. Returns a sentence about the difference; None if there is none."""
     done = subprocess.run([*command, *MODELS], stdout=subprocess.PIPE, **settings)
     if done.returncode:
         return f"{command[0]} ended with {done.returncode}"

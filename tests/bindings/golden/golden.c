@@ -1,5 +1,5 @@
-/* The scenario that each language runs and that prints the same in each: expected.txt. Arguments: a library of TVM's,
- * and the directory examples/digits. */
+/* The scenario that each language runs. Its output must be expected.txt in all languages. Arguments: a library made by
+ * TVM, the directory examples/digits. */
 #include <opdyno/opdyno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@ static void check(opd_error *error) {
   exit(1);
 }
 
-/* Prints the elements, or of a matrix the index of the largest one in each row. */
+/* Prints the elements of a tensor. For a matrix, prints the index of the largest element in each row. */
 static void print_tensor(const char *what, const opd_value *value) {
   const DLTensor *view = opd_tensor_view((const opd_tensor *)value->u.object);
   const float *elements = view->data;
@@ -45,14 +45,14 @@ static void print_names(const char *what, opd_array *names) {
   opd_array_release(names);
 }
 
-/* The function of the host that the second program calls. */
+/* The host function that the second program calls. */
 static opd_error *scale(void *factor, const opd_value *args, int32_t num_args, opd_value *out_result) {
   if (num_args != 1) return opd_error_create(OPD_INVALID_ARGUMENT, "TypeError", "golden.scale takes one number");
   *out_result = opd_int(args[0].u.int64 * *(int64_t *)factor);
   return NULL;
 }
 
-/* Counts the calls that it sees, before and after. */
+/* An instrument that counts how often it runs before and after calls. */
 static opd_error *count_calls(void *counts, const opd_value *args, int32_t num_args, opd_value *out_result) {
   (void)num_args, (void)out_result;
   ++((int64_t *)counts)[args[2].u.int64 ? 0 : 1];
@@ -139,14 +139,14 @@ static void profile(opd_vm *vm, const opd_value *args, int32_t num_args, const c
   opd_buffer_release(json), opd_report_release(again), opd_report_release(report), opd_trace_release(trace);
 }
 
-/* What is printed of one model. */
+/* Prints the results of one model. */
 static void show(opd_module *module, const opd_value *args, int32_t num_args, const char *operator_name) {
   printf("module %s\n", opd_module_kind(module));
   opd_vm *vm = vm_of(module);
   run_program(vm, args, num_args);
   instrument(vm, args, num_args);
   opd_vm_release(vm);
-  vm = vm_of(module); /* without inputs that were set */
+  vm = vm_of(module); /* a new VM, whose inputs are not set */
   profile(vm, args, num_args, operator_name);
   opd_vm_release(vm), opd_module_release(module);
 }
@@ -177,7 +177,7 @@ static const char *path_of(const char *directory, const char *name) {
   return path;
 }
 
-/* The program of the example, with its kernels. */
+/* Loads the program of the example with its kernels. */
 static opd_module *load_digits(const char *directory) {
   static char text[1 << 16];
   FILE *file = fopen(path_of(directory, "digits.opdasm"), "rb");

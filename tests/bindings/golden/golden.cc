@@ -1,4 +1,4 @@
-// The scenario of golden.c, by the C++ face.
+// The scenario of golden.c with the C++ interface.
 #include <algorithm>
 #include <array>
 #include <fstream>
@@ -9,7 +9,7 @@
 
 using namespace opdyno;
 
-// The elements, or of a matrix the index of the largest one in each row.
+// Prints the elements of a tensor. For a matrix, prints the index of the largest element in each row.
 void print(const char *what, const Value &value) {
   const Tensor tensor = Tensor::of(value);
   const auto shape = tensor.shape();
@@ -76,7 +76,7 @@ void show(const Module &module, const Views &args, const char *name) {
     run(vm, args);
     instrument(vm, args);
   }
-  profile(Vm(module), args, name);  // without inputs that were set
+  profile(Vm(module), args, name);  // a new VM, whose inputs are not set
 }
 
 void show_artifact(const char *path) {

@@ -1,4 +1,4 @@
-"""The scenario of golden.c, in Python."""
+"""The scenario of golden.c in Python."""
 
 import sys
 from pathlib import Path
@@ -12,7 +12,7 @@ def show(what, values):
 
 
 def answers(result):
-    """The elements, or of a matrix the index of the largest one in each row."""
+    """The elements of a tensor. For a matrix, the index of the largest element in each row."""
     elements = result.numpy()
     return elements.argmax(axis=1) if elements.ndim == 2 else elements
 
@@ -62,7 +62,7 @@ def show_model(module, args, name):
     vm = opdyno.VirtualMachine(module, opdyno.cpu())
     run(vm, args)
     instrument(vm, args)
-    profile(opdyno.VirtualMachine(module, opdyno.cpu()), args, name)  # without inputs that were set
+    profile(opdyno.VirtualMachine(module, opdyno.cpu()), args, name)  # a new VM, whose inputs are not set
 
 
 def show_digits(directory):

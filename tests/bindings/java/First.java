@@ -1,4 +1,5 @@
-// Loads an artifact of TVM, calls it, calls back into Java, meets errors, and closes everything: args[0] is the artifact.
+// Tests the basic functions: loads an artifact of TVM (args[0]), calls it, calls back into Java, gets errors, closes
+// everything. Also has helpers of the other tests.
 import static io.opdyno.Native.*;
 import static io.opdyno.Out.take;
 
@@ -74,7 +75,7 @@ public final class First {
     void use(Path directory) throws Exception;
   }
 
-  /** With a directory that ends after it, with the files in it. */
+  /** Runs the use with a temporary directory, which is then removed with its files. */
   static void inDirectory(Use use) throws Exception {
     Path directory = Files.createTempDirectory("opdyno");
     try {
@@ -91,7 +92,7 @@ public final class First {
     return Out.<MemoryStats>take(out -> opd_memory_get_stats(Device.CPU, out)).liveBytes();
   }
 
-  /** An error that another one led to, through a function of Java that adds to it. */
+  /** A Java function catches an error and throws another one with the first as its cause. */
   static void causes() {
     String program = ".func main() {\n  %0 = call test.causes()\n  ret %0\n}";
     try (PackedFn failing =
@@ -115,7 +116,7 @@ public final class First {
     check(thrown(() -> opd_map_create(new Object[] {"key", 1, "no value"}, new Out<>())) instanceof IllegalArgumentException, "an odd number of items");
   }
 
-  /** An error that a function of Java throws with a code of its choice, as code of other languages sees it. */
+  /** A Java function throws an error with a code that it chooses. Code in other languages sees this code. */
   static void chosen() {
     OpdynoException own = OpdynoException.of(Code.OUT_OF_RANGE, "IndexError", "größer"), usual = OpdynoException.of(Code.NOT_FOUND, "", "nothing");
     check(own instanceof OpdynoException.OutOfRange && own.kind().equals("IndexError") && own.getMessage().equals("größer"), "" + own);
@@ -151,7 +152,7 @@ public final class First {
       }
       """;
 
-  /** Errors of C with what led to them, each with its kind, and a code as all errors of functions. */
+  /** Errors of C code with causes. Each has its kind and the code that errors of functions have. */
   static void chain() {
     try (Program c = WithPointers.compile(CAUSES); PackedFn fails = c.function("fails")) {
       List<String> seen = new ArrayList<>();
@@ -198,7 +199,7 @@ public final class First {
     check(thrown(() -> opd_function_call(self[0], null, new Out<>())) instanceof IllegalStateException, "once only");
   }
 
-  /** None is for the arguments that the headers say it of. */
+  /** Only arguments that may be NULL by the headers accept null. */
   static void nulls(String path) throws Exception {
     byte[] library = Files.readAllBytes(Path.of(path));
     try (Program module = take(out -> opd_module_load_bytes(library, null, null, out));
@@ -215,7 +216,7 @@ public final class First {
     check(thrown instanceof NullPointerException && thrown.getMessage().equals(what + " must not be null"), "null: " + thrown);
   }
 
-  /** Everything as text; a function alone as itself. */
+  /** Joins all values as text. A single function is returned unchanged. */
   static Object join(Object... values) {
     if (values.length == 1 && values[0] instanceof PackedFn) return values[0];
     StringBuilder text = new StringBuilder();
@@ -239,13 +240,16 @@ public final class First {
     return items;
   }
 
-  /** Nothing native holds the object any more. */
+  /** Waits until no native code holds the object. */
   static void awaitEnd(WeakReference<?> reference, String what) {
     collectUntil(() -> reference.get() == null);
     check(reference.get() == null, what + " ends");
   }
 
-  /** The collector finds what was dropped, and a thread ends it, which may have to wait for a processor. */
+  /**
+   * Runs the garbage collector until the condition holds. A thread releases dropped objects, and may wait for a
+   * processor.
+   */
   static void collectUntil(BooleanSupplier isDone) {
     for (int i = 0; i < 6000 && !isDone.getAsBoolean(); ++i) {
       System.gc();
@@ -259,7 +263,7 @@ public final class First {
     System.out.println(thrown);
   }
 
-  /** What the call throws, which is of that kind and says that part. */
+  /** Returns the exception of the call. Checks its class, and that its message contains the text. */
   static <T extends Throwable> T failed(Runnable call, Class<T> kind, String part) {
     Throwable thrown = thrown(call);
     check(kind.isInstance(thrown) && String.valueOf(thrown.getMessage()).contains(part), kind + " with " + part + ", not " + thrown);

@@ -1,4 +1,4 @@
-// The first thing that a program does with the binding: each in a process of its own, named by args[0].
+// Tests that need a new process, such as the first use of the binding. args[0] names the test.
 import static io.opdyno.Native.*;
 
 import io.opdyno.*;
@@ -34,7 +34,7 @@ public final class Fresh {
     System.out.println("ok");
   }
 
-  /** Each file of a directory is a program, whatever bytes its name has; one is written beside each. */
+  /** Loads each program of a directory, whose names have any bytes, and saves a copy beside each. */
   private static void paths(Path directory) throws IOException {
     List<Path> files;
     try (Stream<Path> listed = Files.list(directory)) {
@@ -50,7 +50,7 @@ public final class Fresh {
     }
   }
 
-  /** The files of native libraries of the binding that are mapped. */
+  /** The mapped files of the binding's native libraries. */
   private static Set<String> mapped() throws IOException {
     try (Stream<String> maps = Files.lines(Path.of("/proc/self/maps"))) {
       return maps.filter(line -> line.contains("/libopdyno_java.so")).map(line -> line.substring(line.indexOf('/')))
@@ -58,7 +58,7 @@ public final class Fresh {
     }
   }
 
-  /** Three class loaders of the same classes, each with a native library of its own. */
+  /** Three class loaders load the same classes. Each has its own native library. */
   private static void loaders() throws Exception {
     URL[] classes = {Fresh.class.getProtectionDomain().getCodeSource().getLocation()};
     for (int i = 0; i < 3; ++i) {
@@ -69,7 +69,7 @@ public final class Fresh {
     mapped().forEach(System.out::println);
   }
 
-  /** What leaves something behind: a call, an exception on its way, an interrupt, a view. */
+  /** Uses features that keep state: a call, an exception through native code, an interrupt, a view. */
   private static void used() throws Exception {
     try (PackedFn same = PackedFn.of(args -> args[0]);
         PackedFn fails = PackedFn.of(args -> { throw new IllegalStateException("a reason"); });
@@ -87,7 +87,7 @@ public final class Fresh {
     }
   }
 
-  /** Class loaders one after another, each collected before the next one, which then loads the same file. */
+  /** Class loaders are used in turn. Each is collected before the next one loads the same file. */
   private static void collected() throws Exception {
     URL[] classes = {Fresh.class.getProtectionDomain().getCodeSource().getLocation()};
     for (int i = 0; i < 2; ++i) {
@@ -106,7 +106,9 @@ public final class Fresh {
     mapped().forEach(System.out::println);
   }
 
-  /** 2.8 GB of tensors, 4 MB each, in things that hold them: none is closed. Their memory must not grow with their number. */
+  /**
+   * Makes 2.8 GB of tensors of 4 MB, inside holders that are never closed. The memory must not grow with their number.
+   */
   private static void dropped(String holder) {
     long most = 0;
     byte[] file = new byte[0];

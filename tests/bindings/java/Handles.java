@@ -1,4 +1,4 @@
-// Handles of all kinds in a process of their own: closed in any order, and a million of them one after another.
+// Tests of handles in a separate process: handles of all kinds are closed in any order, and a million in sequence.
 import io.opdyno.*;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -11,9 +11,9 @@ import java.util.concurrent.atomic.AtomicLong;
 
 public final class Handles {
   private static final int ORDERS = 1500, KINDS = 24, MANY = 1_000_000, THREADS = 4;
-  private static final Device OWN = Device.of("cpu:8"); // whose memory nothing else here uses
+  private static final Device OWN = Device.of("cpu:8"); // a device whose memory only this test uses
 
-  /** What is closed, and what it can do until then, which may need what it came from. */
+  /** A handle and a use of it. The use may need the objects from which the handle came. */
   private record Open(String name, Handle handle, Runnable use) {}
 
   private Handles() {}
@@ -27,7 +27,7 @@ public final class Handles {
     System.out.println("ok");
   }
 
-  /** Children before and after what they came from: those that are open work still, those that are closed refuse, and nothing is left. */
+  /** Closes children before and after their parents. Open handles still work, closed ones throw, and nothing leaks. */
   private static void orders(Path artifact) {
     try (PackedFn caller = PackedFn.of(args -> args[0]);
         PackedFn kernel = PackedFn.of(args -> null);
@@ -53,7 +53,7 @@ public final class Handles {
     }
   }
 
-  /** What a callback is given is dropped, not closed, so no call here gives one a tensor. */
+  /** Makes the handles. No callback gets a tensor here, because callbacks drop their arguments without closing them. */
   private static List<Open> made(Path artifact, PackedFn caller, PackedFn kernel, Tensor input) {
     List<Open> open = new ArrayList<>();
     Program library = add(open, "library", Program.load(artifact), it -> it.hasFunction("main"));
@@ -116,11 +116,11 @@ public final class Handles {
   }
 
   /**
-   * What is closed is gone at once, and what is dropped some time after it. The caller fixes the size of the heap, so that the
-   * process grows by native memory only.
+   * A closed handle releases its memory at once, a dropped one some time later. The caller of this program fixes the
+   * size of the heap, so that only native memory can grow.
    */
   private static void many() throws Exception {
-    closed(MANY / 10); // the code is compiled
+    closed(MANY / 10); // the JVM compiles the code
     long before = residentKilobytes();
     closed(MANY);
     long grown = residentKilobytes() - before;

@@ -1,4 +1,5 @@
-// Calls that go through a thread's own memory: what they hand over, how they nest, and that numbers make no objects.
+// Tests of calls through a thread's own memory: their values, their nesting, and that calls with numbers make no
+// objects.
 import static io.opdyno.Native.*;
 import static io.opdyno.Out.take;
 
@@ -19,7 +20,7 @@ final class WithCalls {
     values();
     numbers();
     FutureTask<?> nested = new FutureTask<>(WithCalls::nested, null);
-    new Thread(null, nested, "nested", 8 << 20).start(); // 300 calls within each other take most of a usual stack
+    new Thread(null, nested, "nested", 8 << 20).start(); // 300 nested calls take most of a usual stack
     nested.get();
     many();
     refusals();
@@ -32,7 +33,7 @@ final class WithCalls {
     return take(out -> opd_function_create(code, out));
   }
 
-  /** Each kind of value goes in and comes out. */
+  /** Each kind of value is passed as an argument and returned. */
   private static void values() {
     List<Object> plain = Arrays.asList(null, 7L, -1L << 63, 2.5, -0.0, "", "größer 😀", new DType(2, 16, 4), Device.CPU);
     try (PackedFn same = function(args -> args[0]);
@@ -87,7 +88,7 @@ final class WithCalls {
     }
   }
 
-  /** Deeper than the memory of a thread reaches, by whole numbers, by objects, and with exceptions on the way out. */
+  /** Calls nest more deeply than the thread's memory allows: with whole numbers, with objects, and with exceptions. */
   private static void nested() {
     PackedFn[] self = new PackedFn[3];
     try (PackedFn sum = function(PackedFunction.ofLong(n -> n == 0 ? 0 : n + self[0].callLong(n - 1)));
@@ -109,7 +110,7 @@ final class WithCalls {
     }
   }
 
-  /** More arguments than the memory of a thread has place for. */
+  /** A call has more arguments than fit into the thread's memory. */
   private static void many() {
     try (PackedFn sum = function(args -> Arrays.stream(args).mapToLong(value -> (Long) value).sum())) {
       for (int count : new int[] {126, 127, 128, 129, 1000}) {
@@ -120,9 +121,9 @@ final class WithCalls {
     }
   }
 
-  /** What is refused leaves nothing in use, so that close() ends it. */
+  /** After a refused call, no handle is in use, so close() releases the object. */
   private static void refusals() {
-    First.collectUntil(() -> First.liveBytes() == 0); // what came before was dropped, not closed
+    First.collectUntil(() -> First.liveBytes() == 0); // earlier objects were dropped without close()
     long live = First.liveBytes();
     Tensor closed = Tensor.of(new float[] {1}, 1);
     closed.close();
@@ -171,18 +172,18 @@ final class WithCalls {
       calls.forEach((name, call) -> {
         long me = Thread.currentThread().getId(), sum = 0;
         long[] bytes = new long[3];
-        for (int round = 0; round < bytes.length; ++round) { // the first ones make what is kept
+        for (int round = 0; round < bytes.length; ++round) { // the first rounds fill caches
           long before = threads.getThreadAllocatedBytes(me);
           for (int i = 0; i < 1000; ++i) sum += call.applyAsLong(1L << 40);
           bytes[round] = threads.getThreadAllocatedBytes(me) - before;
         }
-        First.check(bytes[2] < 1000, "1000 calls of " + name + " allocate " + Arrays.toString(bytes) + " bytes"); // one each: 16000
+        First.check(bytes[2] < 1000, "1000 calls of " + name + " allocate " + Arrays.toString(bytes) + " bytes"); // not 16000
         First.check(sum >= 3000 * (1L << 39), name + " gives " + sum);
       });
     }
   }
 
-  /** Threads call one function, each through memory of its own, until another thread closes it. */
+  /** Threads call one function, each through its own memory, until another thread closes the function. */
   private static void threads() throws Exception {
     for (int round = 0; round < 100; ++round) {
       PackedFn next = function(PackedFunction.ofLong(x -> x + 1));
@@ -209,7 +210,7 @@ final class WithCalls {
     }
   }
 
-  /** Handles that threads drop or close, in any order, all end. */
+  /** Threads drop or close handles in any order. All of them are released. */
   private static void dropped() throws Exception {
     long live = First.liveBytes();
     Thread[] threads = new Thread[4];

@@ -1,4 +1,4 @@
-// Arrays and maps of a caller that change while a call runs with them.
+// Tests of a caller's arrays and maps that change during a call.
 import io.opdyno.*;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -21,7 +21,7 @@ final class WithChanges {
     pairs();
   }
 
-  /** The call lets go of the handles that it began with, and of no others. */
+  /** The call releases exactly the handles with which it began. */
   private static void replaced(int count, Object by) {
     Object[] args = new Object[count];
     long live = First.liveBytes();
@@ -39,7 +39,7 @@ final class WithChanges {
     First.check(First.liveBytes() == live, "close() ends it: " + live + ", " + First.liveBytes());
   }
 
-  /** A map that changes between its keys and its values: they are read as pairs. */
+  /** A map changes between the reads of its keys and its values. They must be read as pairs. */
   private static void pairs() {
     Map<String, String> changing = new LinkedHashMap<>(Map.of("none", "f64(f64)")) {
       private static final long serialVersionUID = 1;

@@ -1,4 +1,4 @@
-// Collectors written in Java: what they are asked, what becomes of their metrics and of their exceptions, and their end.
+// Tests of collectors written in Java: the calls that they get, their metrics, their exceptions, and their release.
 import static io.opdyno.Native.*;
 import static io.opdyno.Out.take;
 
@@ -12,9 +12,9 @@ import java.util.Map;
 import io.opdyno.*;
 
 final class WithCollectors {
-  private static final int CALLS = 102; // of a run: two checks of the argument, then 100 operators
+  private static final int CALLS = 102; // calls of a run: two checks of the argument, then 100 operators
 
-  /** Numbers its states from 1. */
+  /** A collector that numbers its states from 1. */
   private static class Numbering implements MetricCollector {
     final List<Device> devices = new ArrayList<>();
     final List<WeakReference<Object>> states = new ArrayList<>();
@@ -67,7 +67,7 @@ final class WithCollectors {
     First.error(() -> opd_collector_create("", new Numbering(null), new Out<>()), Code.INVALID_ARGUMENT, "name");
   }
 
-  /** The states, and their collector. */
+  /** Runs a profile with a collector. Returns weak references to the states and the collector. */
   private static List<WeakReference<Object>> numbered(String path) {
     Numbering numbering = new Numbering(null);
     try (Program module = take(out -> opd_module_load(Path.of(path), null, out));
@@ -96,7 +96,7 @@ final class WithCollectors {
         Report report = profile(vm, x, ours, time)) {
       First.check(numbering.inits == 1 && numbering.devices.equals(List.of(Device.CPU)), "init: " + numbering.devices);
       First.check(numbering.states.size() == 3 * (1 + CALLS) && numbering.ended == 3 * (1 + CALLS), "ended " + numbering.ended);
-      for (int i = 0; i < 3 * CALLS; ++i) { // the run itself starts before its calls
+      for (int i = 0; i < 3 * CALLS; ++i) { // the collector starts for the run before it starts for the calls
         long number = 2 + i + i / CALLS;
         First.check(call(report, i, "Größe 😀").equals(number), i + ": " + call(report, i, "Größe 😀") + ", not " + number);
       }
@@ -145,7 +145,7 @@ final class WithCollectors {
     try (Collector nowhere = collector("Nowhere", giving(null, null));
         Report report = profile(vm, x, nowhere)) {
       First.error(() -> opd_report_get(report, ReportSection.CONFIGURATION, 0, "Collector error: Nowhere", new Out<>(), null),
-          Code.NOT_FOUND, "Nowhere"); // null is no state
+          Code.NOT_FOUND, "Nowhere"); // null means that the device is not supported
     }
   }
 
@@ -164,7 +164,7 @@ final class WithCollectors {
     };
   }
 
-  /** Two calls to warm up, one that is measured; exceptions come out as themselves. */
+  /** A function is called twice to warm up and measured once. Its exceptions stay unchanged. */
   private static void functions() {
     int[] calls = {0};
     Numbering numbering = new Numbering(null);

@@ -1,4 +1,4 @@
-// Two builds of a program on the same input.
+// Tests of the comparison of two builds of a program on the same input.
 import io.opdyno.*;
 
 final class WithCompared {
@@ -26,7 +26,7 @@ final class WithCompared {
     }
   }
 
-  /** The operator is named of which a tensor differs. */
+  /** The comparison names the operator whose tensor differs. */
   private static void cause() {
     String tensor =
         """

@@ -1,4 +1,4 @@
-// Values at the edge of what there is: each is refused by name, or means what the documentation says.
+// Tests of extreme values. Each is refused with its name, or has the documented meaning.
 import io.opdyno.*;
 import java.time.Duration;
 import java.util.List;
@@ -17,7 +17,7 @@ final class WithEdges {
     First.check(Report.fromJson("{\"calls\": [], \"device_metrics\": {}, \"configuration\": {}}").operators().isEmpty(), "no operators");
   }
 
-  /** Operators by name, as arithmetic has them. */
+  /** Operator.join() sums up the rows of each name. */
   private static void joined() {
     Duration second = Duration.ofSeconds(1);
     List<Operator> rows = List.of(new Operator("a", second, 20, 1), new Operator("(profiler)", second.multipliedBy(9), 1, 1),
@@ -34,7 +34,7 @@ final class WithEdges {
     First.check(DType.FLOAT32.toString().equals("float32") && new DType(2, 32, 65535).lanes() == 65535, "those that there are");
   }
 
-  /** An array of arguments that is null is one argument. */
+  /** A null array of arguments means one null argument. */
   private static void nulls() {
     Object[] none = null;
     try (PackedFn count = PackedFn.of(args -> args.length == 1 && args[0] == null ? "a null" : args.length);

@@ -1,4 +1,4 @@
-// Structural equality, and where values differ.
+// Tests of structural equality, and of the paths to the place where values differ.
 import io.opdyno.*;
 import java.util.Arrays;
 import java.util.LinkedHashMap;

@@ -1,4 +1,4 @@
-// Thread.interrupt() ends calls.
+// Tests that Thread.interrupt() cancels calls.
 import io.opdyno.*;
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
@@ -17,7 +17,7 @@ final class WithInterrupts {
     failedLook();
   }
 
-  /** Two in turns, which may have one native thread. Virtual threads come with Java 21. */
+  /** Two virtual threads call in turns. They may share a native thread. Java has virtual threads since Java 21. */
   private static void onVirtualThread() throws Exception {
     if (Runtime.version().feature() < 21) return;
     Throwable[] failed = {null};
@@ -34,7 +34,9 @@ final class WithInterrupts {
     if (failed[0] != null) throw new AssertionError(failed[0]);
   }
 
-  /** A default token that the program sets is the one that ends functions; calls of a VM end by both. */
+  /**
+   * If the program sets a default token, this token cancels functions. Both it and an interrupt cancel calls of a VM.
+   */
   private static void otherDefault() throws Exception {
     Thread me = Thread.currentThread();
     try (CancelToken token = CancelToken.create();
@@ -65,7 +67,7 @@ final class WithInterrupts {
     return ".func " + name + "() {\nagain:\n  %x = call test." + name + "()\n  goto again\n}\n";
   }
 
-  /** What goes wrong while the interrupts of one thread are looked at does not end this for the others. */
+  /** If the poll of one thread fails, the other threads are still polled. */
   private static void failedLook() throws Exception {
     Class<?> kind = Class.forName("io.opdyno.Interrupts$Running"), area = Class.forName("io.opdyno.Area");
     Method ofThread = area.getDeclaredMethod("get"), get = area.getDeclaredMethod("running"), list = kind.getDeclaredMethod("list");
@@ -77,7 +79,7 @@ final class WithInterrupts {
         Field token = kind.getDeclaredField("token"), depth = kind.getDeclaredField("depth");
         token.setAccessible(true);
         depth.setAccessible(true);
-        ((CancelToken) token.get(running)).close(); // each look at this thread throws
+        ((CancelToken) token.get(running)).close(); // each poll of this thread throws
         depth.set(running, 1);
         Thread.currentThread().interrupt();
         while (!isDone) Thread.onSpinWait();
@@ -96,7 +98,7 @@ final class WithInterrupts {
     broken.join();
   }
 
-  /** Whether a call with that token runs. */
+  /** Runs an empty program with the token. Returns whether the result is null. */
   private static boolean nothing(CancelToken token) {
     try (Executable executable = Executable.assemble(".func main() {\n  ret %void\n}");
         Program program = executable.toProgram();
@@ -105,7 +107,7 @@ final class WithInterrupts {
     }
   }
 
-  /** A call that would go on until it is interrupted. */
+  /** Makes a call that runs until it is interrupted. */
   static void interrupted() throws Exception {
     Thread me = Thread.currentThread();
     int[] calls = {0};

@@ -1,4 +1,4 @@
-// What the JVM's own tools see: events of the Flight Recorder, gauges of JMX.
+// Tests of the data for the JVM's own tools: events of the Flight Recorder, JMX gauges.
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;

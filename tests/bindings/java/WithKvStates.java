@@ -1,5 +1,5 @@
-// The state of a recurrent network whose kernels are Java's, and do nothing: its sequences and passes. The cache of a decoder
-// that TVM compiled.
+// Tests of KV states: sequences and passes of a recurrent network, whose kernels are Java lambdas that do nothing; and
+// the cache of a decoder that TVM compiled.
 import io.opdyno.*;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -48,13 +48,15 @@ final class WithKvStates {
     }
   }
 
-  /** Two sequences share a prompt; what they decode is what a sequence of their own that shares nothing computes at once. */
+  /**
+   * Two sequences share a prompt. They decode the same as a sequence that shares nothing and is computed in one pass.
+   */
   private static void ofADecoder(Path directory) {
     try (Program program = Program.load(directory.resolve("tiny_llama.so"));
         Vm vm = program.vm();
         Params params = Params.open(directory.resolve("weights.npz"));
         ValueList weights = ValueList.of(params.names().stream().map(params::get).toArray());
-        // Sequences, tokens of all, in a pass and in a page, windows.
+        // The limits of sequences, of all tokens, of tokens in a pass and in a page, and the windows.
         Handle made = (Handle) vm.call("create_paged_kv_cache", shape(2), shape(128), shape(64), shape(16), shape(0));
         KvState cache = KvState.of(made)) {
       int[] prompt = IntStream.range(0, 20).map(i -> (3 + 7 * i) % VOCABULARY).toArray();
@@ -70,7 +72,7 @@ final class WithKvStates {
         throw new IllegalStateException("the program failed");
       }), IllegalStateException.class, "the program failed");
       First.check(cache.lengths().get(1L) == 21, "" + cache.lengths());
-      cache.pop(1, 5); // its page of its own
+      cache.pop(1, 5); // all tokens in the page that it does not share
       First.check(cache.lengths().equals(Map.of(0L, 21L, 1L, 16L)) && cache.stats().freePages() == stats.freePages() + 1, "" + cache.stats());
       for (int i = 0; i < next.length; ++i) {
         cache.clear();
@@ -90,7 +92,7 @@ final class WithKvStates {
     return new long[] {size};
   }
 
-  /** A pass: the logits of all its tokens. */
+  /** Runs a pass. Returns the logits of all its tokens. */
   private static float[] logits(Vm vm, ValueList weights, KvState cache, String function, long[] ids, long[] counts, int[] tokens) {
     float[][] found = new float[1][];
     cache.forward(ids, counts, () -> {

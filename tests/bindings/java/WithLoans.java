@@ -1,4 +1,4 @@
-// Tensors of memory that a caller lends to a callback: they end with the call.
+// Tests of tensors of memory that a caller lends to a callback. They are valid until the call ends.
 import static io.opdyno.Native.*;
 import static io.opdyno.Out.take;
 
@@ -73,7 +73,7 @@ final class WithLoans {
     }
   }
 
-  /** A tensor of its own goes through a callback as it is. */
+  /** A tensor that owns its memory passes through a callback unchanged. */
   private static void returned() {
     try (Tensor x = Tensor.of(new float[] {1, 2}, 2);
         PackedFn same = take(out -> opd_function_create(args -> args[0], out));

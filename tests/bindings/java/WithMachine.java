@@ -1,4 +1,4 @@
-// The library as a whole, devices, and what is measured of the machine.
+// Tests of the library's global functions, of devices, and of measurements of the machine.
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -60,7 +60,7 @@ final class WithMachine {
     DeviceStream used = new DeviceStream(there);
     try (Tensor here = Tensor.of(new float[] {1, 2}, 2)) {
       used.run(() -> {
-        used.close(); // as another thread might
+        used.close(); // like another thread could
         try (Tensor x = here.to(there); Tensor back = x.to(Device.CPU)) {
           First.check(back.toFloatArray()[1] == 2, "the work goes on");
         }
@@ -88,7 +88,7 @@ final class WithMachine {
     First.failed(() -> DType.of("flat32"), OpdynoException.InvalidArgument.class, "flat32");
   }
 
-  /** Each CPU device has statistics of its own, so those of one that nobody else uses are exact. */
+  /** Each CPU device has its own statistics. They are exact for a device that only this test uses. */
   private static void memory() {
     Device own = Device.of("cpu:7");
     MemoryStats none = own.memoryStats();
@@ -120,7 +120,7 @@ final class WithMachine {
       BenchmarkStats stats = benchmark.stats();
       First.check(Arrays.equals(benchmark.seconds(), new double[] {4, 1, 100, 2, 3}), "in the order of measurement");
       First.check(stats.min() == 1 && stats.median() == 3 && stats.max() == 100 && stats.mean() == 22, "" + stats);
-      double variance = (18 * 18 + 21 * 21 + 78 * 78 + 20 * 20 + 19 * 19) / 5.0; // of the distances from 22
+      double variance = (18 * 18 + 21 * 21 + 78 * 78 + 20 * 20 + 19 * 19) / 5.0; // from the distances to the mean, 22
       First.check(Math.abs(stats.std() - Math.sqrt(variance)) < 1e-9, "" + stats);
       First.check(stats.outlierCount() == 1, "only 100 is further from the quartiles 2 and 4 than 3: " + stats);
       First.check(stats.isNoisy() && stats.medianLow() == 0 && stats.medianHigh() == Double.POSITIVE_INFINITY, "too few: " + stats);

@@ -1,4 +1,5 @@
-// Memory that is shared with others: buffers, DLPack's tensors, streams of Arrow. C code plays the other side.
+// Tests of memory that is shared with other libraries: buffers, DLPack tensors, Arrow streams. C code is the other
+// library.
 import java.lang.ref.WeakReference;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -6,7 +7,7 @@ import java.util.Arrays;
 import io.opdyno.*;
 
 final class WithMemory {
-  /** The structs as DLPack 1.3 and Arrow's C stream interface lay them out. */
+  /** C code with the structs of DLPack 1.3 and Arrow's C stream interface. */
   private static final String SOURCE = """
       #include <stdint.h>
       #include <stdlib.h>
@@ -100,7 +101,7 @@ final class WithMemory {
     }
   }
 
-  /** A direct buffer, which begins and ends with something else, as a tensor: the same memory. */
+  /** A tensor shares the middle part of a direct buffer's memory. */
   private static void wrapped() {
     ByteBuffer all = ByteBuffer.allocateDirect(256).alignedSlice(64).order(ByteOrder.nativeOrder());
     ByteBuffer part = all.duplicate().position(64).limit(64 + 24);
@@ -130,7 +131,7 @@ final class WithMemory {
     First.failed(() -> Tensor.wrap(all.slice(1, 24), DType.FLOAT32, 6), OpdynoException.InvalidArgument.class, "multiple");
   }
 
-  /** A tensor keeps the buffer whose memory it shows; the buffer of Java, which nothing else has. */
+  /** A tensor keeps the Java buffer whose memory it shares, even if no other object refers to the buffer. */
   private static WeakReference<ByteBuffer> kept() {
     ByteBuffer elements = ByteBuffer.allocateDirect(64).order(ByteOrder.nativeOrder()).putFloat(0, 5);
     WeakReference<ByteBuffer> seen = new WeakReference<>(elements);
@@ -144,7 +145,10 @@ final class WithMemory {
     return seen;
   }
 
-  /** Tensors for a consumer in C, which ends them; on a device of their own, so that its memory is theirs. */
+  /**
+   * A consumer in C frees exported tensors. They are on a device that only this test uses, so that its statistics are
+   * exact.
+   */
   private static void given(Program c) {
     try (PackedFn read = c.function("read_element", "f64(ptr, i64)");
         PackedFn readVersioned = c.function("read_versioned", "f64(ptr, i64)");
@@ -173,7 +177,7 @@ final class WithMemory {
     }
   }
 
-  /** Tensors of a producer in C, whose deleter runs once. */
+  /** Tensors of a producer in C. Their deleter runs once. */
   private static void taken(Program c) throws Exception {
     try (PackedFn make = c.function("make", "ptr()");
         PackedFn makeVersioned = c.function("make_versioned", "ptr(i32)");
@@ -198,7 +202,7 @@ final class WithMemory {
         First.check(flags.call(new Pointer(again)).equals(1L), "the flag goes on");
         Tensor.ofDlpack(again, true).close();
       }
-      First.collectUntil(() -> ended.callLong() != before); // the buffer keeps the tensor, whose deleter is code of the program
+      First.collectUntil(() -> ended.callLong() != before); // the deleter's code is in the program
       First.check(ended.callLong() == before + 1, "it ends with its last view");
     }
   }

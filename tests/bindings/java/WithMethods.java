@@ -1,4 +1,4 @@
-// What programs look like: classes with methods over the C API, options, errors by class, views of memory.
+// Tests of the classes that programs use: methods, options, exceptions by class, views of memory.
 import io.opdyno.*;
 import java.nio.FloatBuffer;
 import java.nio.file.Files;
@@ -147,7 +147,10 @@ final class WithMethods {
     return made;
   }
 
-  /** A view is the memory itself, and keeps it. The device is its own, since views of other tests may end at any time. */
+  /**
+   * A view shares the memory and keeps it. The test has its own device, because views of other tests may end at any
+   * time.
+   */
   private static void views() throws Exception {
     Device own = Device.of("cpu:8");
     Tensor x = Tensor.create(own, DType.FLOAT32, 1 << 18);
@@ -204,7 +207,7 @@ final class WithMethods {
         Range.mark("a moment");
         Range inner = Range.open("inner");
         inner.close();
-        inner.close(); // once only
+        inner.close(); // a second close() does nothing
         First.check(outer != inner, "ranges");
       }
       try (Trace trace = profiler.stop()) {
@@ -248,7 +251,7 @@ final class WithMethods {
     }
   }
 
-  /** Wrong values are refused as those of maps are. */
+  /** Classes of options refuse wrong values like maps of options. */
   private static void options() {
     OpdynoException refused = failed(() -> Profiler.create(ProfilerOptions.create().maxEvents(-1)), OpdynoException.InvalidArgument.class);
     First.check(refused.getMessage().contains("max_events"), "" + refused);

@@ -1,4 +1,5 @@
-// Options of every kind: numbers, truth values, texts, devices, handles and lists of them; and those that are wrong.
+// Tests of options of every kind: numbers, truth values, texts, devices, handles and lists of them; and of wrong
+// options.
 import static io.opdyno.Native.*;
 import static io.opdyno.Out.take;
 
@@ -11,7 +12,7 @@ import java.util.Map;
 import io.opdyno.*;
 
 final class WithOptions {
-  private static final int OPERATORS = 100; // of the artifact: each adds 1
+  private static final int OPERATORS = 100; // operators of the artifact, each of which adds 1
 
   static void run(String path) {
     long live = First.liveBytes();
@@ -44,7 +45,7 @@ final class WithOptions {
     }
   }
 
-  /** Every other call of four, at most 30 records of each. */
+  /** Profiles every second of four calls, with at most 30 records for each. */
   private static void sessions(Vm vm, Tensor x) {
     for (long most : new long[] {1 << 20, 30}) {
       opd_vm_profile_start(vm, Map.of("sample_interval", 2, "max_records", most, "details", true));
@@ -94,7 +95,10 @@ final class WithOptions {
     return new WeakReference<>(before);
   }
 
-  /** Each is refused before the library is asked, by name, and lets go of what it saw before. */
+  /**
+   * Each wrong option is refused with its name, before the library is called. Values that were read before it are
+   * released.
+   */
   private static void wrong(Program module, Vm vm, Tensor x) {
     Tensor closed = Tensor.of(new float[1], 1);
     closed.close();

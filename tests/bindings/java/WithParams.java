@@ -1,4 +1,4 @@
-// Parameters: what is known of them before they are made, and files in buffers.
+// Tests of params: descriptions of tensors that are not made yet, and files in buffers.
 import java.lang.ref.WeakReference;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;

@@ -1,4 +1,4 @@
-// Functions of Java as C function pointers, C functions by their addresses, the registry, and functions that are measured.
+// Tests of Java functions as C function pointers, C functions by address, the registry, and measured functions.
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
@@ -46,7 +46,7 @@ final class WithPointers {
     measured();
   }
 
-  /** A comparator in Java, which gets addresses and passes them on to C. */
+  /** A Java comparator gets addresses and passes them to C. */
   private static void sorted(Program c) {
     try (PackedFn at = c.function("at", "i64(ptr)");
         PackedFn sort = c.function("sort", "void(ptr, i64, ptr)");
@@ -72,13 +72,13 @@ final class WithPointers {
     }
   }
 
-  /** Threads of C call lambdas, one after another and several at once; exceptions come out there, too. */
+  /** C threads call lambdas, in sequence and several at once. Exceptions reach the C threads, too. */
   private static void elsewhere(Program c) {
     Thread[] seen = {null};
     try (PackedFn apply = c.function("apply_elsewhere", "f64(ptr, f64)");
         PackedFn square = PackedFn.of(args -> {
           seen[0] = Thread.currentThread();
-          try (Tensor x = Tensor.of(new double[] {(Double) args[0]}, 1)) { // a thread has what calls need
+          try (Tensor x = Tensor.of(new double[] {(Double) args[0]}, 1)) { // calls work on a C thread, too
             return Math.pow(x.toDoubleArray()[0], 2);
           }
         });
@@ -94,7 +94,7 @@ final class WithPointers {
     }
   }
 
-  /** C has no exceptions: the pointer returns 0, and the closure keeps what was thrown first. */
+  /** C has no exceptions. So the pointer returns 0, and the closure keeps the first exception. */
   private static void failures(Program c) {
     int[] calls = {0};
     try (PackedFn apply = c.function("apply", "f64(ptr, f64)");

@@ -1,4 +1,5 @@
-// What programs are made of, and how they are written; calls of closures, cancel tokens of threads.
+// Tests of modules and executables, which are inspected and written; of calls of closures; and of threads' cancel
+// tokens.
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.EnumSet;
@@ -8,7 +9,7 @@ import java.util.Set;
 import io.opdyno.*;
 
 final class WithPrograms {
-  /** Packed functions as TVM's C code has them: an int64 is a value of type 1. */
+  /** Packed functions in the form of TVM's C code. An int64 is a value of type 1. */
   private static final String SOURCE = """
       int __tvm_ffi_seven(void *self, const void *args, int count, long *result) { *(int *)result = 1; return result[1] = 7, 0; }
       int __tvm_ffi_main(void *self, const void *args, int count, long *result) { *(int *)result = 1; return result[1] = 8, 0; }
@@ -86,7 +87,7 @@ final class WithPrograms {
     First.failed(() -> Program.loadNative(directory.resolve("none.so"), Map.of(), null), OpdynoException.NotFound.class, "none.so");
   }
 
-  /** An object file is not run, but linked into what imports it. */
+  /** An object file does not run, but is linked into the exported module that imports it. */
   private static void linked(Path directory) throws Exception {
     Path object = directory.resolve("saved.o"), library = directory.resolve("linked.so");
     int status = new ProcessBuilder("cc", "-c", "-fPIC", "-o", object.toString(), directory.resolve("saved.c").toString()).start().waitFor();
@@ -148,7 +149,7 @@ final class WithPrograms {
     First.check(vm.output("difference").equals(-9L), "inputs by name: " + vm.output("difference"));
   }
 
-  /** Of a thread, and what a token knows of the call. */
+  /** A thread has a default token, and a token tells the running operator. */
   private static void tokens() throws Exception {
     try (CancelToken token = CancelToken.create()) {
       Throwable[] inside = {null};
@@ -181,7 +182,7 @@ final class WithPrograms {
           }
           CancelToken.setDefault(null);
           First.check(vm.call("main").equals(5L) && main.call().equals(5L), "it is taken away");
-          WithInterrupts.interrupted(); // which ends calls again
+          WithInterrupts.interrupted(); // an interrupt cancels calls again
         } finally {
           CancelToken.setDefault(null);
           PackedFn.remove("test.programs.look");

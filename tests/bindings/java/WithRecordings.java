@@ -1,4 +1,4 @@
-// Recordings that are written down while they go on, forms of traces, reports in the making, and the log.
+// Tests of dumps of running recordings, formats of traces, report builders, and the log.
 import java.lang.ref.WeakReference;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -42,13 +42,13 @@ final class WithRecordings {
     }
   }
 
-  /** 2 is CUPTI's, which a recording asks for when it starts. */
+  /** 2 selects CUPTI. A recording requests CUPTI only when it starts, so 2 is no error here. */
   private static void deviceWork() {
     for (int work : new int[] {0, 1, 2}) Profiler.create(ProfilerOptions.create().deviceWork(work)).close();
     First.failed(() -> Profiler.create(ProfilerOptions.create().deviceWork(3)), OpdynoException.InvalidArgument.class, "must be 0, 1 or 2, but is 3");
   }
 
-  /** One of its own: the step of the second range only. */
+  /** The program's own schedule records only the step with the second range. */
   private static void schedule() {
     try (Profiler profiler = Profiler.create()) {
       profiler.setAction(ProfilerAction.NONE);
@@ -69,7 +69,7 @@ final class WithRecordings {
     return DumpOptions.create().path(directory.resolve("dump%n.json").toString());
   }
 
-  /** Asked for, and by a call that fails; stop() waits for both. */
+  /** One dump is requested, another one is triggered by a failed call. stop() waits for both. */
   private static void dumps(Path directory) throws Exception {
     try (Profiler profiler = Profiler.create(ProfilerOptions.create().buffer(ProfilerBuffer.KEEP_LAST))) {
       First.failed(() -> profiler.setDumps(DumpOptions.create()), OpdynoException.InvalidArgument.class, "path");
@@ -102,7 +102,7 @@ final class WithRecordings {
     }
   }
 
-  /** A dump that cannot be written is told to the log, whatever the log throws. */
+  /** If a dump cannot be written, the log gets a message. The log may throw any exception. */
   private static WeakReference<LogCallback> logged(Path directory) {
     ConcurrentLinkedQueue<String> messages = new ConcurrentLinkedQueue<>();
     LogCallback log = (level, message) -> {

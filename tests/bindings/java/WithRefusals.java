@@ -1,4 +1,5 @@
-// Each public method of the handles, and of the classes beside them: a closed handle and null are refused by name, or null is taken.
+// Tests of all public methods with closed handles and null: they are refused with the parameter's name, unless null is
+// allowed.
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
@@ -16,7 +17,7 @@ import java.util.function.Supplier;
 import io.opdyno.*;
 
 final class WithRefusals {
-  /** What makes a handle of each class. */
+  /** Functions that make a handle of each class. */
   private static final Map<Class<?>, Supplier<Handle>> MAKERS = new LinkedHashMap<>();
 
   static {
@@ -65,14 +66,17 @@ final class WithRefusals {
     });
   }
 
-  /** Parameters that may be null, of all methods or of one. The others are refused by name. */
+  /** Parameters that may be null, in all methods or in one. Other parameters refuse null with their name. */
   private static final Set<String> OPTIONAL = Set.of(
       "options", "args", "items", "shape", "reports", "key", "value", "token", "callback", "instrument", "prefix", "keepAlive",
       "Program.load name", "Program.function name", "Program.source format", "Program.save format", "PackedFn.ofPointer name", "Vm.output path", "Vm.outputArity path",
       "ReportBuilder.setDevice device", "Range.open name", "Range.push name", "Range.mark name",
       "Telemetry.setParent traceparent", "KvState.begin parents");
 
-  /** The base class, what values of Java stand for, and what WithSessions tries. */
+  /**
+   * Classes that are not tested here: the base class, a class that Java values replace, and the class that WithSessions
+   * tests.
+   */
   private static final Set<Class<?>> OTHERS = Set.of(Handle.class, Shape.class, RpcSession.class);
 
   private WithRefusals() {}
@@ -93,7 +97,7 @@ final class WithRefusals {
     First.check(nulls > 100, nulls + " parameters");
   }
 
-  /** One that needs more than this process: WithSessions calls this. */
+  /** Tests one class. WithSessions calls this for a class that needs another process. */
   static void check(Class<?> kind, Supplier<Handle> maker) throws Exception {
     MAKERS.put(kind, maker);
     First.check(closed(kind) > 5 && nulls(kind) > 5, kind + " has methods");
@@ -106,7 +110,7 @@ final class WithRefusals {
     try (DirectoryStream<Path> files = Files.newDirectoryStream(packageClasses, "*.class")) {
       for (Path file : files) {
         String name = file.getFileName().toString().replace(".class", "");
-        if (name.equals("Segments")) continue; // which needs Java 22
+        if (name.equals("Segments")) continue; // Segments needs Java 22
         Class<?> kind = Class.forName("io.opdyno." + name);
         if (Modifier.isPublic(kind.getModifiers())) found.add(kind);
       }
@@ -149,7 +153,10 @@ final class WithRefusals {
     return count;
   }
 
-  /** As Java or C spells it; the package is compiled with the names of parameters, as Maven does. */
+  /**
+   * Whether the message names the parameter, in Java's or C's spelling. The classes are compiled with names of
+   * parameters.
+   */
   private static boolean names(String message, String parameter) {
     String ofC = parameter.replaceAll("([A-Z])", "_$1").toLowerCase();
     return message != null && (message.startsWith(ofC + " must not") || message.startsWith(parameter + " must not") || message.contains('"' + parameter + '"'));
@@ -168,7 +175,7 @@ final class WithRefusals {
     return Arrays.stream(method.getParameterTypes()).map(WithRefusals::sample).toArray();
   }
 
-  /** Any value of a type. */
+  /** Returns some value of a type. */
   private static Object sample(Class<?> type) {
     if (MAKERS.containsKey(type)) return of(type);
     if (type.isEnum()) return type.getEnumConstants()[0];
@@ -193,6 +200,6 @@ final class WithRefusals {
     plain.put(MetricCollector.class, new WithPointers.Counting(false));
     plain.put(MachinePeak.class, new MachinePeak(1, 1, 1, 0));
     if (type.isArray()) return java.lang.reflect.Array.newInstance(type.getComponentType(), 0);
-    return plain.get(type); // null of options
+    return plain.get(type); // null for options
   }
 }

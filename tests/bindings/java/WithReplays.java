@@ -1,4 +1,4 @@
-// Calls that are recorded and made again.
+// Tests of the recording and replay of calls.
 import io.opdyno.*;
 import java.nio.file.Files;
 import java.nio.file.Path;

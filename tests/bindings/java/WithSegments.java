@@ -1,4 +1,4 @@
-// Memory of tensors as java.lang.foreign shows it: a program of its own, for Java 22 and newer.
+// Tests of tensors' memory as segments of java.lang.foreign. A separate program, because it needs Java 22.
 import io.opdyno.*;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteOrder;
@@ -31,7 +31,7 @@ public final class WithSegments {
     First.check(at(memory, 1) == 7, "it lasts after the tensor was closed");
   }
 
-  /** More than a buffer of Java can show. Few pages of it are touched. */
+  /** A segment is larger than any Java buffer. The test touches only a few of its pages. */
   private static void large() {
     long bytes = (1L << 31) + 4096;
     try (Tensor tensor = Tensor.create(BYTE, bytes)) {
@@ -45,7 +45,7 @@ public final class WithSegments {
     }
   }
 
-  /** 2.8 GB in segments that nobody keeps: their memory must not grow with their number. */
+  /** Makes 2.8 GB of segments and drops them. The memory must not grow with their number. */
   private static void dropped() {
     long most = 0;
     for (int i = 0; i < 700; ++i) {

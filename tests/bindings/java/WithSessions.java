@@ -1,5 +1,5 @@
-// Sessions on another machine: args[0] is an artifact, args[1] the address of a server whose key is "board", args[2] that
-// of a tracker that has another one.
+// Tests of sessions on another machine. args[0] is an artifact, args[1] the address of a server whose key is "board",
+// args[2] the address of a tracker that has another server.
 import io.opdyno.*;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;

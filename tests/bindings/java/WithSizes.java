@@ -1,4 +1,5 @@
-// Sizes that arrays of Java do not have. C code makes tensors that say so, but have no such memory.
+// Tests of sizes that are too large for Java arrays. C code makes tensors that claim such sizes without having the
+// memory.
 import io.opdyno.*;
 
 final class WithSizes {

@@ -1,5 +1,5 @@
-// Stacks of Java's methods in what profilers record. Java's own stack traces say what is expected: `here(new Throwable(), …)`
-// stands in the line of the call.
+// Tests of the Java stacks that profilers record. Java's own stack traces are the expected stacks: `here(new
+// Throwable(), …)` is in the line of the call.
 import static io.opdyno.Native.*;
 import static io.opdyno.Out.take;
 
@@ -13,7 +13,7 @@ import io.opdyno.*;
 
 final class WithStacks {
   private static final int MOST = 256, TOO_DEEP = 300;
-  private static final Map<String, String> EXPECTED = new ConcurrentHashMap<>(); // by the event's name
+  private static final Map<String, String> EXPECTED = new ConcurrentHashMap<>(); // stacks by the event's name
 
   static void run(String path) throws Exception {
     long live = First.liveBytes();
@@ -68,7 +68,7 @@ final class WithStacks {
     opd_range_end(range);
   }
 
-  /** Of eight arguments, some of which the wrapper hands over in memory. */
+  /** A native call has eight arguments, some of which the wrapper passes in memory. */
   private static void profiled(Vm vm, Tensor x) {
     Map<String, ?> once = Map.of("warmup", 0, "repeat", 1);
     Out<Report> out = new Out<>();
@@ -76,7 +76,10 @@ final class WithStacks {
     out.get().close();
   }
 
-  /** In a lambda, on another thread, below a native method, and in more methods than a stack has. */
+  /**
+   * Ranges in a lambda, on another thread, below a native method, and below more methods than a recorded stack can
+   * have.
+   */
   private static void places() {
     EXPECTED.clear();
     try (Report report = recorded(true, () -> {
@@ -105,7 +108,10 @@ final class WithStacks {
     else { here(new Throwable(), "deep"); range("deep"); }
   }
 
-  /** Java called by native code that Java called, and what follows after each returned. */
+  /**
+   * Java calls native code, which calls Java. Ranges are recorded at each level, also after the inner calls have
+   * returned.
+   */
   private static void nestedCalls() {
     EXPECTED.clear();
     PackedFn[] self = new PackedFn[1];
@@ -125,7 +131,7 @@ final class WithStacks {
     }
   }
 
-  /** More calls fail than stacks are kept of a thread: each is taken back. Exceptions come out as ever. */
+  /** More calls fail than a thread can keep stacks. Each failed call removes its stack. Exceptions stay unchanged. */
   private static void failures(Vm vm) {
     EXPECTED.clear();
     try (PackedFn refuse = take(out -> opd_function_create(a -> { throw new First.Refused("no"); }, out));
@@ -144,7 +150,7 @@ final class WithStacks {
     }
   }
 
-  /** Where Java cannot walk the stack, the call goes on without; Java's own error ends the recursion. */
+  /** If Java cannot walk the stack, the call runs without a recorded stack. StackOverflowError ends the recursion. */
   private static void fullStack() {
     EXPECTED.clear();
     try (Report report = recorded(true, () -> {
@@ -168,7 +174,7 @@ final class WithStacks {
     return fill(name) + 1;
   }
 
-  private static void range(String name) { // its callers differ in their lines, not in this one
+  private static void range(String name) { // the stacks differ in the callers' lines, not in this line
     opd_range_push(name);
     opd_range_pop();
   }
@@ -191,7 +197,7 @@ final class WithStacks {
     }
   }
 
-  /** Notes the stack of the caller, as the column "Stack" has it. */
+  /** Stores the stack of the caller, in the form of the column "Stack". */
   private static void here(Throwable now, String name) {
     EXPECTED.put(name, Arrays.stream(now.getStackTrace()).filter(method -> !method.getClassName().matches("io\\.opdyno\\.[^.]*"))
         .limit(MOST).map(WithStacks::text).collect(Collectors.joining(";")));
@@ -199,15 +205,18 @@ final class WithStacks {
 
   private static String text(StackTraceElement method) {
     String line = method.getLineNumber() > 0 ? "(" + method.getLineNumber() + ")" : "";
-    String file = method.getFileName() == null ? "?" : method.getFileName(); // some JDKs come without
+    String file = method.getFileName() == null ? "?" : method.getFileName(); // some JDKs lack the names
     return file + line + ": " + method.getClassName() + "." + method.getMethodName();
   }
 
-  /** Of each event that was noted: exactly Java's methods, without those of the interpreter and of this binding. */
+  /**
+   * Checks that each event has exactly the expected Java methods, without frames of the interpreter and of this
+   * binding.
+   */
   private static void checkStacks(Report report) {
     EXPECTED.forEach((name, expected) -> {
       String found = stackOf(report, name).replaceFirst("^WithStacks\\.java\\(\\d+\\): WithStacks\\.range;", "");
-      if (name.equals("deep")) expected = expected.substring(0, expected.lastIndexOf(';')); // range() is one of the most
+      if (name.equals("deep")) expected = expected.substring(0, expected.lastIndexOf(';')); // range() is one of MOST
       First.check(found.equals(expected), name + ":\n" + found.replace(';', '\n') + "\nexpected:\n" + expected.replace(';', '\n'));
     });
   }

@@ -1,4 +1,4 @@
-// Telemetry: its options and results. What is counted and sent is tested by tests/capi/telemetry*_test.cc.
+// Tests of telemetry's options and results. tests/capi/telemetry*_test.cc test the counts and the sent data.
 import io.opdyno.*;
 
 final class WithTelemetry {
@@ -17,7 +17,7 @@ final class WithTelemetry {
       String text = telemetry.toText(TelemetryFormat.PROMETHEUS);
       First.check(text.contains("\nmy_jobs{queue=\"größe\"} 2.5\n") && text.contains("\nmy_bytes_total 7\n") && text.contains("what it means"), text);
       First.check(telemetry.toText(TelemetryFormat.OPEN_METRICS).endsWith("# EOF\n"), "as OpenMetrics has it");
-      telemetry.flush(1); // nothing is to be sent
+      telemetry.flush(1); // there is no collector, so nothing is sent
       TelemetryStats stats = telemetry.stats();
       First.check(stats.spansSentCount() == 0 && stats.failedCount() == 0, "" + stats);
       First.failed(() -> telemetry.setValue(TelemetryValue.create().name("my_jobs").kind(TelemetryKind.COUNTER)), OpdynoException.InvalidArgument.class, "my_jobs");

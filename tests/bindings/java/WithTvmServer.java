@@ -1,5 +1,5 @@
-// A session with a server of TVM's, which knows nothing of opdyno: args[0] is the directory with the artifacts, args[1] the
-// address of the server, whose key is "board".
+// Tests of a session with a TVM server, which does not know opdyno. args[0] is the directory of the artifacts, args[1]
+// the address of the server, whose key is "board".
 import io.opdyno.*;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;

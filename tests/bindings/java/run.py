@@ -24,7 +24,7 @@ from sanitized import SETTINGS, compiler_of, fixed_addresses, runtime
 
 
 def program_of(page, name, out, place=0):
-    """The program in Java at that place of a page, as a class."""
+    """Writes the Java program at that index of a page to a file, as a class."""
     block = re.findall(r"```java\n(.*?)```", page.read_text(), re.S)[place]
     imports = "".join(re.findall(r"^import .*\n", block, re.M))
     source = out / f"{name}.java"
@@ -34,7 +34,7 @@ def program_of(page, name, out, place=0):
 
 
 def check_options(generated):
-    """Each field of each struct of options can be set."""
+    """Checks that each field of each struct of options can be set."""
     classes = [path.read_text() for path in generated.rglob("*Options.java")]
     for struct, fields in option_fields().items():
         if not any(re.findall(r'values\.put\("(\w+)"', text) == fields for text in classes):
@@ -42,7 +42,8 @@ def check_options(generated):
 
 
 def check_words(generated):
-    """Documentation of what is made names nothing of C, but for the functions that have C's own names."""
+    """Checks that comments of generated classes have no C names. The class of functions is an exception, because it has
+    them."""
     for path in generated.rglob("*.java"):
         if path.stem in ("Native", "NativeJNI"):
             continue
@@ -52,7 +53,7 @@ def check_words(generated):
 
 
 def check_loads(sources):
-    """Each class with native methods loads the library, since any of them may be the first that a program uses."""
+    """Checks that each class with native methods loads the library, because a program may use any of them first."""
     for path in sources:
         text = path.read_text()
         if re.search(r"\bnative [\w.\[\]]+ \w+\(", text) and not re.search(r"static \{\s*Library\.load\(\);|class \w+ extends Handle\b", text):
@@ -60,21 +61,23 @@ def check_loads(sources):
 
 
 def check_stubs(home, out, classes):
-    """What the stubs say of the JDK's interfaces is so: its own compiler takes the sources, too. A run-time image has none."""
+    """Checks that the stubs agree with the JDK's interfaces: the JDK's own compiler must accept the sources. A run-time
+    image has no compiler."""
     for source in [*JAVA.rglob("Segments.java"), HERE / "WithSegments.java"] if (home / "bin" / "javac").exists() else []:
         subprocess.run([home / "bin" / "javac", "--release", "22", "-Xlint:all,-restricted", "-Werror", "-encoding", "UTF-8", "-d", out,
                         "-cp", classes, source], check=True)
 
 
 def check_records(generated):
-    """Each field of each struct of results is a component of a record, as the public headers say without bindings/api."""
+    """Checks that each field of each result is a component of a record. The fields are read from the public headers,
+    without bindings/api."""
     seen = 0
     for header in (ROOT / "include" / "opdyno").glob("*.h"):
         text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S)
         for body, struct in re.findall(r"typedef struct \w+ \{\s*uint32_t struct_size;([^{}]*)\} opd_(\w+);", text):
-            if struct.endswith(("_options", "_table", "_hooks", "_launch", "_activity", "instruction", "telemetry_value")):  # what programs give
+            if struct.endswith(("_options", "_table", "_hooks", "_launch", "_activity", "instruction", "telemetry_value")):  # inputs
                 continue
-            if struct == "rpc_progress":  # of servers, which no language but C and C++ has
+            if struct == "rpc_progress":  # for servers, which only C and C++ offer
                 continue
             name = struct.title().replace("_", "")
             fields = [field.replace("_", "") for field in re.findall(r"(\w+);", body) if not re.fullmatch(r"reserved\d*|ndim", field)]
@@ -87,7 +90,7 @@ def check_records(generated):
 
 
 def run_sanitized(arguments):
-    """What an earlier run compiled, by the library of a build with sanitizers and native code compiled with them."""
+    """Runs the tests that an earlier run compiled, with library and native code compiled with sanitizers."""
     build_dir, classes = arguments.sanitized.resolve(), arguments.out / "classes"
     if not (preloaded := runtime(build_dir)):
         return
@@ -96,8 +99,8 @@ def run_sanitized(arguments):
     compiler = [compiler_of(build_dir, "CXX"), "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g1"]
     arguments.static, arguments.build_dir = False, build_dir
     library = compile_native(arguments, platform.machine(), compiler, build_dir, "sanitized")
-    # The JVM handles signals that are its own, and what it has at its end is no leak. It finds itself by its path, so the runtime
-    # cannot be the loader's to bring.
+    # The JVM handles its own signals, and memory that it holds at its end is no leak. The JVM finds its files by its
+    # own path, so the dynamic loader cannot be used to load the sanitizers' runtime.
     signals = ":".join(f"handle_{name}=0" for name in ("segv", "sigbus", "sigfpe", "sigill"))
     settings = os.environ | SETTINGS | {"LD_PRELOAD": str(preloaded), "ASAN_OPTIONS": f"{SETTINGS['ASAN_OPTIONS']}:detect_leaks=0:use_sigaltstack=0:{signals}"}
     java = [*fixed_addresses(), java_home() / "bin" / "java", "-Dfile.encoding=UTF-8", f"-Dopdyno.library.path={library}", "-cp", classes]
@@ -127,7 +130,7 @@ def main():
                     program_of(JAVA / "README.md", "Readme", arguments.out),
                     program_of(JAVA / "README.md", "Recorder", arguments.out, 1),
                     program_of(ROOT / "docs" / "languages.md", "Languages", arguments.out)], check=True)
-    for stub in ("java", "org"):  # which the jar does not have
+    for stub in ("java", "org"):  # the jar does not contain the stubs
         shutil.rmtree(classes / stub)
     shutil.copytree(natives, classes, dirs_exist_ok=True)
     library = next(classes.rglob("libopdyno_java.so"))

@@ -1,4 +1,4 @@
-"""What the tests of the Python package share."""
+"""Fixtures and settings that the tests of the Python package share."""
 
 import os
 import signal
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-# A shell has its background jobs ignore SIGINT, and Python then leaves it so, here and in each child.
+# A shell lets its background jobs ignore SIGINT. Python would keep this setting, here and in each child.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 DATA = Path(__file__).parents[2] / "interop" / "data"
@@ -56,7 +56,7 @@ def kernels(tmp_path_factory):
 
 @pytest.fixture
 def chain():
-    """100 kernels, each of which adds 1 to four floats."""
+    """A VM whose program has 100 kernels, each of which adds 1 to four floats."""
     import opdyno
 
     return opdyno.VirtualMachine(DATA / "0.27" / "chain_100.so")
@@ -64,7 +64,7 @@ def chain():
 
 @pytest.fixture
 def host_vm():
-    """A program over functions of the test; see host_program()."""
+    """A VM whose program calls functions of the test; see host_program()."""
     return host_program()
 
 
@@ -108,7 +108,7 @@ done:
 
 @pytest.fixture(scope="session")
 def tvm():
-    if "OPDYNO_TEST_TVM" in os.environ:  # run_tvm.py: it must be there
+    if "OPDYNO_TEST_TVM" in os.environ:  # run_tvm.py needs TVM, so a missing one is an error
         import tvm
 
         return tvm

@@ -1,4 +1,5 @@
-"""A program as users write it: it runs, and type checkers know every name. See test_example.py and test_typing.py."""
+"""A program like those of users. test_example.py runs it, and test_typing.py checks that type checkers know every
+name."""
 
 import sys
 

@@ -1,6 +1,6 @@
-"""Tries an installed package without anything else installed: `python installed.py` in a fresh environment.
+"""Tests the installed package in an environment without other packages: `python installed.py`.
 
-With --bundled, what it needs must come from the wheel (opdyno.libs), as auditwheel leaves it.
+With --bundled, the libraries that it needs must come from the wheel's folder opdyno.libs, which auditwheel makes.
 """
 
 import json

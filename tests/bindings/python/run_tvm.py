@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs test_tvm.py, test_tvm_strided.py and the examples of docs/python.md in the environment of each TVM release that is tested.
 
-opdyno and pytest are those of the Python that runs this file; TVM's environments are those of tests/interop/generate.py,
-which are made if needed, and stay as they are.
+opdyno and pytest come from the Python that runs this file. The TVM environments come from tests/interop/generate.py. They
+are made if needed and not changed.
 """
 
 import argparse
@@ -17,7 +17,7 @@ sys.path.insert(0, str(HERE.parents[1] / "interop"))
 
 from generate import RELEASES, default_cache, environment_for  # noqa: E402
 
-# At the end of the path, so that TVM's environment comes first, with its NumPy.
+# The paths are appended, so that TVM's environment with its NumPy comes first.
 RUN = "import sys; sys.path += sys.argv[1].split('\\n'); import pytest; sys.exit(pytest.main(sys.argv[2:]))"
 
 

@@ -1,4 +1,4 @@
-"""The binding offers what the headers do, and its listing says what it offers."""
+"""Tests that the binding offers the functions of the headers, and that api.txt lists what it offers."""
 
 import enum
 import inspect
@@ -28,7 +28,7 @@ def header_functions():
 
 
 def left_out():
-    """Functions that the shared rules keep from all languages, each for the reason beside it."""
+    """The functions that the shared rules leave out in all languages, with the reason beside each."""
     text = "".join(path.read_text() for path in RULES.glob("*.i"))
     names = set(re.findall(r"%ignore (opd_\w+);", text)) | set(re.findall(r"%opd_error_as_result\((\w+)\)", text))
     names |= {name for _, _, name in re.findall(r"%opd_handle\((\w+), (\w+), (\w+)\)", text)}
@@ -68,7 +68,7 @@ def test_every_field_of_a_result_has_its_place():
 
 
 def documented():
-    """(function, its parameters with types, comment) of the headers."""
+    """Yields (function, its parameters with types, comment) from the headers."""
     for header in (REPOSITORY / "include" / "opdyno").glob("*.h"):
         text = header.read_text()
         for comment, name, given in re.findall(r"/\*\*((?:(?!\*/).)*)\*/\s*OPD_API[^;(]*?(\w+)\(([^;]*)\);", text, re.S):
@@ -77,13 +77,13 @@ def documented():
 
 
 def is_borrowed(declared):
-    """Whether it is text or a handle that is borrowed."""
+    """Whether a parameter is a borrowed text or handle."""
     handles = re.findall(r"%opd_handle\((\w+),", (RULES / "handles.i").read_text())
     return re.fullmatch(rf"(const )?(char|{'|'.join(handles)}) \*\w+", declared) is not None
 
 
 def optional():
-    """What may be none by the headers: (function, parameter)."""
+    """The (function, parameter) pairs that may be NULL by the headers."""
     return {
         (function, name)
         for function, parameters, comment in documented() if function not in left_out()
@@ -119,7 +119,7 @@ def test_none_for_any_other_argument_is_refused():
 
 
 def own_members(value):
-    """Also those of bases of the package that have no name in public."""
+    """The members of a class, including those of the package's private base classes."""
     bases = [base for base in value.__mro__[1:] if base.__module__.startswith("opdyno._") and not hasattr(opdyno, base.__name__)]
     return {member for kind in (value, *bases) for member in vars(kind)}
 
@@ -142,7 +142,7 @@ def signature(value):
     if isinstance(value, (classmethod, staticmethod)):
         value = value.__func__
     if isinstance(value, enum.EnumMeta):
-        return "(value)"  # each release of Python has its own idea
+        return "(value)"  # the signature differs between releases of Python
     if not callable(value):
         return ""
     try:

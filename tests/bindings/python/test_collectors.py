@@ -1,4 +1,4 @@
-"""Collectors, in Python and built in."""
+"""Tests of collectors written in Python and of built-in ones."""
 
 import threading
 import time
@@ -30,7 +30,7 @@ X = np.zeros(4, "float32")
 
 
 class Recorder(MetricCollector):
-    """Writes down what it is asked."""
+    """A collector that logs its calls."""
 
     def __init__(self, fails_in=None):
         self.log, self.threads, self.fails_in, self.open = [], set(), fails_in, 0
@@ -119,7 +119,7 @@ def test_the_base_class_must_be_completed(chain):
 
 def test_built_in_ones(chain):
     report = chain.profile("main", X, collectors=[TimeMetricCollector(per_thread=True), MemoryMetricCollector()])
-    call = report.calls[-3]  # the last but (dispatch) and (profiler)
+    call = report.calls[-3]  # the last call; (dispatch) and (profiler) follow it
     assert call["Wall time (us)"].microseconds >= call["Duration (us)"].microseconds
     assert {"CPU time (us)", "CPU time (us) (most of threads)", "Peak (bytes)"} <= call.keys()
 
@@ -132,7 +132,7 @@ def test_collectors_survive_many_profiles(chain):
 
 
 def counting(make):
-    """What `make` makes, or a skip with the reason why this machine cannot count it."""
+    """Makes a collector. If this machine cannot count its events, skips the test with the reason."""
     try:
         return make()
     except opdyno.Error as error:
@@ -152,7 +152,7 @@ def test_counters_count_what_a_function_does(collector, event):
 
     made = counting(lambda: collector({opdyno.cpu(): [event]}))
     metrics = profile_function(opdyno.Function(touch), opdyno.cpu(), [made])()
-    assert 500 <= metrics[event].value < 600  # a few are the interpreter's own
+    assert 500 <= metrics[event].value < 600  # the interpreter causes a few
 
 
 def test_events_that_do_not_exist_are_named():
@@ -198,7 +198,7 @@ def test_profile_function():
     a, b = opdyno.tensor(X), opdyno.tensor(X)
     assert set(profile_function(module, opdyno.cpu(), func_name="add")(a, b)) == {"Duration (us)"}
     slept = profile_function(opdyno.Function(lambda: time.sleep(0.002)), opdyno.cpu())()
-    assert slept["Duration (us)"].microseconds > 1000  # a kernel of nanoseconds may take no more than an empty interval
+    assert slept["Duration (us)"].microseconds > 1000  # another kernel may be too short
     with pytest.raises(ValueError, match="no stop"):
         profile_function(vm, opdyno.cpu(), [Recorder("stop")])(X)
 
@@ -212,7 +212,7 @@ def test_calls_without_tensors_are_measured_too_where_they_are_shown():
 
 
 class PerThread(MetricCollector):
-    """Keeps account of what is open on each thread."""
+    """A collector that tracks the open measurements of each thread."""
 
     def __init__(self):
         self.inits, self.open, self.starts, self.stops, self.misplaced = 0, {}, [], [], []
@@ -235,7 +235,7 @@ class PerThread(MetricCollector):
 
 
 def test_an_application_is_profiled_with_collectors_on_its_own_threads(chain):
-    collector, together = PerThread(), threading.Barrier(3)  # a thread that ends early may give its number to another
+    collector, together = PerThread(), threading.Barrier(3)  # so that no thread ID is reused
 
     def work():
         together.wait()
@@ -280,7 +280,7 @@ def test_one_that_raises_does_not_end_an_application(chain, place):
 
 
 def test_stopping_waits_for_collectors_that_wait_for_python(chain):
-    """Stop blocks a thread while others, in their collectors, need the interpreter: neither keeps the other waiting."""
+    """Stop blocks a thread while other threads need the interpreter in their collectors. There must be no deadlock."""
     over = threading.Event()
 
     def call():

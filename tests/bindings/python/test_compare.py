@@ -1,4 +1,4 @@
-"""opdyno.compare: verdicts of programs whose kernels are Python functions."""
+"""Tests of opdyno.compare: verdicts on programs whose kernels are Python functions."""
 
 import numpy
 import pytest
@@ -71,7 +71,7 @@ CONVERTED = """.executable "0.14"
 
 
 def bfloat16_bits(x):
-    """IEEE 754's rounding to the nearest, ties to even, of numbers that are no NaN."""
+    """Rounds numbers to bfloat16, to nearest with ties to even. NaN is not supported."""
     bits = x.view(numpy.uint32)
     return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype("uint16")
 

@@ -1,4 +1,4 @@
-"""Defaults of keywords are those of the options in C, where a keyword has the name of an option."""
+"""Tests that a keyword with the name of a C option has the option's default."""
 
 import inspect
 import sys
@@ -34,7 +34,7 @@ OPTIONS = [
 
 
 def documented(struct):
-    """By option, its default as the header's comment says it, which tests/abi compares with what C programs get."""
+    """A map from options to the defaults in the header's comments. tests/abi compares these with the defaults in C."""
     comments = comments_of([REPOSITORY / "include"])
     fields = {name.removeprefix(f"{struct}."): text for name, text in comments.items() if name.startswith(f"{struct}.")}
     return {name: split_default(text)[1] for name, text in fields.items()}
@@ -55,7 +55,7 @@ def test_keywords_have_the_defaults_of_c(function, struct):
         expected = options[name]
         if parameter.default is None:  # the option is not set
             continue
-        if isinstance(parameter.default, str):  # the name of an item of an enum
+        if isinstance(parameter.default, str):  # the name of an enum item
             assert expected.lower().endswith(f"_{parameter.default}"), name
         else:
             assert parameter.default == number(expected), name

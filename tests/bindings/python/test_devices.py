@@ -1,4 +1,4 @@
-"""A device beside the CPU, where there is one: the test of OpenCL's programs in C has the rest."""
+"""Tests with a device other than the CPU, if there is one. The C test of OpenCL programs covers more."""
 
 import json
 import os

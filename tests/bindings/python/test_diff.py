@@ -1,4 +1,4 @@
-"""Merging and comparing reports. What a verdict rests on is tested in C++; here, that all of it arrives."""
+"""Tests of merging and comparing reports from Python. The statistics are tested in C++."""
 
 import json
 
@@ -9,7 +9,7 @@ from opdyno.profiling import Report
 
 
 def runs(middle, count, rank=0):
-    """Reports of one operator in which neighbours do not resemble each other."""
+    """Reports of one operator whose successive times are not correlated."""
     return [
         Report.from_json(
             json.dumps(
@@ -67,7 +67,7 @@ def test_diff_says_when_it_cannot_tell():
 def test_a_benchmark_tells_how_far_it_can_be_relied_on():
     result = opdyno.vm.evaluator(opdyno.Function(lambda: None), opdyno.cpu(), "", repeat=3)()
     stats = result.stats
-    assert stats.is_noisy is True and stats.median_high == float("inf")  # 6 are the least
+    assert stats.is_noisy is True and stats.median_high == float("inf")  # an interval needs at least 6 results
     assert (stats.mean, stats.median, stats.std, stats.min, stats.max) == (result.mean, result.median, result.std, result.min, result.max)
 
 

@@ -1,4 +1,4 @@
-"""The digits example in Python: it reads what the C program reads, and its plot can be looked at."""
+"""Tests of the digits example in Python: its results are those of the C program, and its plots are complete."""
 
 import re
 import subprocess
@@ -20,7 +20,7 @@ def accuracy(output):
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """What the example printed and plotted, by the plot's format."""
+    """A map from formats of the plot to the example's output and plot."""
     directory = tmp_path_factory.mktemp("digits")
 
     def run(plot):
@@ -32,7 +32,7 @@ def runs(tmp_path_factory):
 
 
 def test_it_reads_what_the_reference_reads(runs):
-    held_out = np.load(DIGITS / "data" / "digits_test.npz")  # probabilities: computed by numpy when it was trained
+    held_out = np.load(DIGITS / "data" / "digits_test.npz")  # NumPy computed the probabilities after the training
     right, count = (held_out["probabilities"].argmax(1) == held_out["labels"]).sum(), len(held_out["labels"])
     for output, _ in runs.values():
         assert accuracy(output) == f"accuracy: {right} of {count} held-out images, {100 * right / count:.2f} %"
@@ -66,7 +66,7 @@ def test_the_plot_is_whole(runs):
 
 
 def test_the_plot_says_what_it_shows(runs):
-    text = re.findall(r"<!-- (.*?) -->", runs["svg"][1].read_text())  # matplotlib names what it draws as curves
+    text = re.findall(r"<!-- (.*?) -->", runs["svg"][1].read_text())  # texts drawn as curves
     assert [label.split(" →")[0] for label in text if " →" in label] == OPERATORS
     assert any("364 digits" in label for label in text) and any("in µs, median of" in label for label in text)
     assert sum(bool(re.fullmatch(r"[\d,.]+ µs  \(.*%\)", label)) for label in text) == len(OPERATORS) + 1

@@ -1,5 +1,5 @@
-"""The examples of README and docs/ run, in their order, as one program each. Those of README and the guides find what tools/demo
-leaves."""
+"""Runs the examples of README and docs/. The examples of a page are one program, in their order. Examples of README and
+of the guides run in a folder with the files that tools/demo makes."""
 
 import importlib.util
 import os
@@ -25,7 +25,8 @@ def blocks(with_tvm, page="python.md"):
 
 @pytest.fixture
 def run(monkeypatch, tmp_path):
-    """Runs blocks as a module, as TVMScript reads its own source; gives its names."""
+    """A function that runs code blocks as a module, because TVMScript reads the module's source. It returns the
+    module."""
     shutil.copy(DATA / "0.27" / "chain_100.so", tmp_path / "model.so")
     monkeypatch.chdir(tmp_path)
 
@@ -43,7 +44,8 @@ def run(monkeypatch, tmp_path):
 
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory):
-    """model.so and digits.npz as examples/digits/digits.c makes them: the parameters are constants of the program."""
+    """A folder with model.so and digits.npz from examples/digits/digits.c. The parameters are constants of the
+    program."""
     import numpy
 
     import opdyno
@@ -65,7 +67,7 @@ def demo(tmp_path_factory):
 
 @pytest.fixture
 def run_guide(run, demo):
-    """As `run`, in a folder that has what the demo leaves."""
+    """Like `run`, but in a folder with the files of the demo."""
     for path in demo.iterdir():
         shutil.copy(path, ".")
     return run
@@ -89,7 +91,7 @@ def test_the_examples_of_languages_run(run, capsys):
 def test_the_examples_of_the_readme_run(run_guide, capsys):
     run_guide("readme", blocks(with_tvm=False, page="../README.md"))
     printed = capsys.readouterr().out
-    assert re.match(r"\[0 1 2 3 4 ", printed) and "conv2d" in printed  # the first images are of these digits
+    assert re.match(r"\[0 1 2 3 4 ", printed) and "conv2d" in printed  # the first images show these digits
 
 
 @pytest.mark.parametrize("page", ["from-tvm.md", "from-torch-profiler.md"])
@@ -122,7 +124,7 @@ def test_the_examples_with_tvm_run(run, capsys):
 
 def test_the_blocks_of_profiling_run(run_guide, capsys):
     program = run_guide("profiling", blocks(with_tvm=False, page="profiling.md"))
-    assert program.conv["Name"] == "conv2d" and program.peak.gflops > 0  # whether it has a rate is a matter of time
+    assert program.conv["Name"] == "conv2d" and program.peak.gflops > 0  # the rate is missing if the time is too short
     assert capsys.readouterr().out
 
 
@@ -146,7 +148,7 @@ def test_the_blocks_of_collectors_run(run):
 def test_the_blocks_of_language_models_run(run):
     shutil.copytree(DATA / "language", ".", dirs_exist_ok=True)
     program = run("language_models", blocks(with_tvm=False, page="language_models.md"))
-    assert program.logits.shape == (2, 1, 97) and program.cache.stats().free_pages == 15  # of 17: parts of pages are copied
+    assert program.logits.shape == (2, 1, 97) and program.cache.stats().free_pages == 15  # of 17 pages
 
 
 def test_the_blocks_of_compare_run(run):

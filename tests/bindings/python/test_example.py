@@ -1,4 +1,4 @@
-"""The example runs; test_typing.py checks its types."""
+"""Tests that the example runs. test_typing.py checks its types."""
 
 import subprocess
 import sys

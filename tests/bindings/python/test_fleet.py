@@ -1,4 +1,4 @@
-"""The fleet example on a local Ray of two workers."""
+"""Tests the fleet example on a local Ray cluster with two workers."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Scripts for TVM's runtime run with `import opdyno as tvm`, or with another first line of their imports."""
+"""Tests that scripts for TVM's runtime run with `import opdyno as tvm`, or with another import line replaced."""
 
 import runpy
 

@@ -1,4 +1,4 @@
-"""Functions: compiled, of Python, registered; errors through them."""
+"""Tests of functions, which are compiled, written in Python or registered, and of errors through them."""
 
 import pickle
 import sys
@@ -19,7 +19,7 @@ def test_numpy_arrays_go_straight_into_kernels(kernels):
 
 
 def test_a_lent_tensor_ends_with_the_call():
-    """An array of NumPy is lent to a callback: the tensor that it gets must not be used later, nor a view of it."""
+    """A NumPy array is lent to a callback. The callback's tensor and its views must not be used after the call."""
     kept = []
 
     def keep(x):
@@ -32,7 +32,7 @@ def test_a_lent_tensor_ends_with_the_call():
     array = np.arange(6.0).reshape(2, 3)
     assert opdyno.convert(keep)(array) == 22
     assert array[0, 0] == 7
-    kept.append(kept.pop()[0])  # what an array kept
+    kept.append(kept.pop()[0])  # the item that the array kept
     identity = opdyno.convert(lambda x: x)
     for tensor in kept:
         for use in (
@@ -69,7 +69,7 @@ def test_the_registry_gives_what_was_registered():
     def triple(x):
         return 3 * x
 
-    assert triple(2) == 6  # the decorator leaves the function as it is
+    assert triple(2) == 6  # the decorator returns the function unchanged
     assert opdyno.get_global_func("test.py.registered")(5) == 15
     assert "test.py.registered" in opdyno.list_global_func_names()
     with pytest.raises(ValueError, match="test.py.registered"):
@@ -166,7 +166,7 @@ def test_callbacks_run_on_any_thread():
 
 def test_functions_of_c_libraries_by_their_signature(kernels):
     assert kernels.native_function("area", "f64(f64, f64)")(3.0, 4.0) == 12.0
-    with open("/proc/self/maps") as maps:  # the interpreter uses it, too
+    with open("/proc/self/maps") as maps:  # a library that the interpreter uses, too
         path = next(line.split()[-1] for line in maps if "/libm.so" in line)
     libm = opdyno.load_native(path, {"hypot": "f64(f64, f64)"})
     assert libm["hypot"](3.0, 4.0) == 5.0

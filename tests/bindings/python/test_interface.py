@@ -1,5 +1,5 @@
-"""The names that users of TVM's runtime know, by module and class; how some of them are to be used. Their behaviour is
-tested beside what they belong to."""
+"""Tests that the package has the names of TVM's runtime by module and class, and the signatures of some of them. Other
+files test their behaviour."""
 
 import inspect
 
@@ -89,7 +89,7 @@ NAMES = {
     "opdyno.profiling.Ratio": "i:ratio",
 }
 
-# Parameters by position with their defaults, as TVM's users give them.
+# Positional parameters with their defaults, in the order that TVM's users know.
 SIGNATURES = {
     "opdyno.register_func": "name f=None override=False",
     "opdyno.get_global_func": "name allow_missing=False",
@@ -145,7 +145,7 @@ def test_every_name_is_there_and_described(owner):
     where, problems = found(owner), []
     for kind, name in (one.split(":") for one in NAMES[owner].split()):
         if kind == "i" and name in getattr(where, "__annotations__", ()):
-            continue  # instances have it
+            continue  # only instances have it
         if not hasattr(where, name):
             problems.append(f"there is no {name}")
         elif not is_of(kind, where, name):
@@ -197,7 +197,7 @@ def test_help_shows_no_private_names():
     for module in (opdyno, opdyno.vm, opdyno.profiling):
         text = pydoc.plain(pydoc.render_doc(module)).split("\nCLASSES\n")[1]
         text = text.split("\nFILE\n")[0]
-        for base in ("opdyno._native.", "opdyno._frozen.", "opdyno._outcome."):  # what classes derive from
+        for base in ("opdyno._native.", "opdyno._frozen.", "opdyno._outcome."):  # base classes
             text = text.replace(base, "")
         assert "opdyno._" not in text
         assert "_address" not in text and "_watch_signals" not in text

@@ -1,4 +1,4 @@
-"""opdyno.profiler.itt, with and without a tool that listens."""
+"""Tests of opdyno.profiler.itt with and without a tool that listens."""
 
 import os
 import subprocess

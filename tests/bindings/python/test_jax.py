@@ -1,4 +1,5 @@
-"""JAX's arrays: without a copy both ways, read-only as JAX means them, arguments of programs and of compiled functions."""
+"""Tests of JAX arrays: conversion in both directions without a copy, as read-only memory, and as arguments of programs
+and of compiled functions."""
 
 import numpy as np
 import pytest
@@ -15,13 +16,13 @@ def numbers(dtype, shape=(2, 3)):
 
 
 def elements(array):
-    """What NumPy makes of it, also of dtypes that it writes only with ml_dtypes."""
+    """The elements as NumPy values. Dtypes of ml_dtypes are supported, too."""
     return np.asarray(array).astype("float32").tolist()
 
 
 @pytest.fixture
 def x64():
-    """64-bit dtypes, which JAX has only on demand."""
+    """Enables 64-bit dtypes, which JAX disables by default."""
     jax.config.update("jax_enable_x64", True)
     yield
     jax.config.update("jax_enable_x64", False)
@@ -69,7 +70,7 @@ def test_all_ranks_go_both_ways(shape):
 
 
 def test_each_keeps_the_memory_of_the_other():
-    tensor = opdyno.from_dlpack(numbers("bfloat16"))  # of an array that nobody else has
+    tensor = opdyno.from_dlpack(numbers("bfloat16"))  # no other object refers to the array
     array = jax.dlpack.from_dlpack(opdyno.tensor(np.full(6, 7, "int32")))
     for i in range(20):
         jax.numpy.full(6, i, "bfloat16").block_until_ready()
@@ -109,7 +110,7 @@ def test_results_are_not_stored_in_arrays(chain):
 
 
 def test_a_read_only_tensor_does_not_become_an_array():
-    with pytest.raises(BufferError, match="read-only"):  # JAX asks for DLPack's struct that lacks the flag
+    with pytest.raises(BufferError, match="read-only"):  # JAX requests the DLPack struct without the read-only flag
         jax.dlpack.from_dlpack(opdyno.from_dlpack(numbers("float32")))
 
 

@@ -1,4 +1,5 @@
-"""KV states: an RNN state whose kernels are Python's. tests/interop/language runs TVM's programs with a paged cache."""
+"""Tests of KV states with an RNN state whose kernels are Python functions. tests/interop/language tests TVM's programs
+with a paged cache."""
 
 import threading
 
@@ -23,7 +24,7 @@ def make_state(sequences=3, histories=4):
 
 
 def add_to(state, more):
-    """What a program does in a pass: adds to the states of all its sequences."""
+    """Does the work of a program in a pass: adds to the states of all its sequences."""
     now = opdyno.tensor(np.zeros((1, 1), "float32"))
     opdyno.get_global_func("vm.builtin.rnn_state_get")(state, 0, 0, now)
     np.from_dlpack(now)[:] += more

@@ -1,4 +1,4 @@
-"""Nothing is kept longer than it is used: counts of references, memory, objects ended in any order."""
+"""Tests that no object leaks: reference counts, memory, and objects that are dropped in any order."""
 
 import ctypes
 import gc
@@ -108,7 +108,7 @@ def test_exceptions_that_native_code_swallows_do_not_pile_up(tmp_path):
     for _ in range(1000):
         swallow(ctypes.c_void_p(function._address))
     gc.collect()
-    assert len(living) <= 64  # those that may still come out of native code
+    assert len(living) <= 64  # native code may still return these exceptions
 
 
 def test_arrays_are_let_go_when_tensors_end():
@@ -144,7 +144,7 @@ def test_memory_stays_flat():
 
     work(2000)
     grown = [growth()]
-    while grown[-1] >= 2048 and len(grown) < 3:  # a leak grows each time, what other tests left behind does not
+    while grown[-1] >= 2048 and len(grown) < 3:  # a leak grows in each round; memory of other tests does not
         grown.append(growth())
     assert grown[-1] < 2048, grown
 
@@ -171,7 +171,7 @@ def test_objects_end_in_any_order_on_any_thread():
 
 
 class Model:
-    """Refers to the functions that refer to it."""
+    """An object that refers to functions, which refer to it."""
 
     def __init__(self, make):
         self.vm = host_program()

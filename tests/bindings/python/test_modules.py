@@ -1,4 +1,4 @@
-"""Modules: loading, looking up, trees, exporting."""
+"""Tests of modules: loading, look-up of functions, imports, export."""
 
 import subprocess
 import threading
@@ -161,7 +161,7 @@ def test_executables_offer_their_text_as_tvms_do():
     assert module["as_text"]() == program.as_text() and module["stats"]() == program.stats()
     assert module["as_python"]() == program.as_python()
     own = opdyno.Executable.assemble(".func stats(x) {\n  ret %x\n}").to_module()
-    with pytest.raises(opdyno.Error):  # the program's own function, which needs a VM
+    with pytest.raises(opdyno.Error):  # a function of the program, which needs a VM
         own["stats"]()
 
 

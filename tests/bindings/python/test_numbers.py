@@ -1,4 +1,4 @@
-"""Numbers that do not fit their type in C: of each parameter of the native functions, of options, of values."""
+"""Tests of numbers that do not fit their C type, in parameters of all native functions, in options and in values."""
 
 import re
 
@@ -17,7 +17,7 @@ RANGES |= {name: INT32 for header in HEADERS for name in re.findall(r"typedef en
 
 
 def functions():
-    """(function, its parameters as C declares them) of those that the binding offers."""
+    """Yields (function, its C parameters) for each function that the binding offers."""
     for header in HEADERS:
         for name, given in re.findall(r"(?:OPD_API|static inline) [^;({]*?\b(opd_\w+)\(([^;{]*?)\)\s*[;{]", header):
             if hasattr(_native, name):
@@ -25,7 +25,8 @@ def functions():
 
 
 def arguments(declared):
-    """The parameters that are arguments in Python: neither outputs, nor numbers and data that follow from others."""
+    """The parameters that are arguments in Python. Outputs are left out, and numbers and data that follow from other
+    arguments."""
     rules = "".join((RULES / file).read_text() for file in ("values.i", "handles.i", "callbacks.i"))
     named = [re.findall(r"[^,]*\w[ *]+\w+(?=,|$)", inside) for inside in re.findall(r"^%opd_\w+\((.*)\)$", rules, re.M)]
     later = {one.strip() for parameters in named for one in parameters[1:]}
@@ -37,7 +38,8 @@ def split(parameter):
 
 
 def numbers(types):
-    """(function, parameters before it, type, name, how many follow) of each parameter that is a number."""
+    """Yields (function, parameters before it, type, name, number of parameters after it) for each parameter that is a
+    number."""
     found = []
     for function, declared in functions():
         given = arguments(declared)
@@ -50,7 +52,7 @@ def numbers(types):
 
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory):
-    """Gives an argument for a parameter."""
+    """A function that returns an argument for a parameter."""
     identity = opdyno.Executable.assemble(".func f(x) {\n  ret %x\n}")
     vm = opdyno.VirtualMachine(identity)
     report, trace = vm.profile_with_trace("f", 1)
@@ -95,7 +97,7 @@ def test_an_int_that_does_not_fit_is_an_overflow_that_names_parameter_and_range(
     for number in (low - 1, high + 1, -(2**200), 2**200, np.uint64(2**63) if high < 2**63 else high + 1):
         told = refusal(OverflowError, function, before, number, after)
         assert told == f"{name} must be between {low} and {high}, but is {number}"
-    for number, said in ((10**6000, "far above that"), (-(10**6000), "far below that")):  # too long for Python to write
+    for number, said in ((10**6000, "far above that"), (-(10**6000), "far below that")):  # Python refuses to print them
         told = refusal(OverflowError, function, before, number, after)
         assert told == f"{name} must be between {low} and {high}, but is {said}"
 
@@ -131,7 +133,7 @@ def test_numbers_that_fit_are_taken_whatever_their_class():
     array = opdyno.convert([10, 20])
     for one in (1, True, np.int8(1), np.uint64(1), np.array(1), Index()):
         assert _native.opd_array_get(array, one) == 20
-    with pytest.raises(IndexError):  # of the function, which is called with it
+    with pytest.raises(IndexError):  # the error of the called function
         _native.opd_array_get(array, 2**31 - 1)
     assert _native.opd_range_end(2**64 - 1) is None and _native.opd_range_end(0) is None
     assert _native.opd_benchmark_percentile(_native.benchmark_of([1.0, 3.0]), np.float32(50)) == 2

@@ -1,4 +1,4 @@
-"""Parameter files and bytes."""
+"""Tests of params in files and in bytes."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def test_checksums_are_compared_where_that_is_asked_for(tmp_path):
     path = tmp_path / "model.npz"
     opdyno.Params({"w": np.arange(100.0)}).save(path)
     data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1  # in the middle of the elements
+    data[len(data) // 2] ^= 1  # a bit in the middle of the elements
     path.write_bytes(data)
     assert opdyno.load_params(path)["w"].shape == (100,)
     with pytest.raises(ValueError, match="does not fit its checksum"):

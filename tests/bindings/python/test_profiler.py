@@ -1,4 +1,4 @@
-"""Profiles of the whole process, and ranges, from Python."""
+"""Tests of opdyno.profiler: profiles of the whole process, and ranges."""
 
 import gzip
 import json
@@ -157,7 +157,7 @@ N, W, R, S = ProfilerAction.NONE, ProfilerAction.WARMUP, ProfilerAction.RECORD, 
 
 
 @pytest.mark.parametrize(
-    ("numbers", "expected"),  # as torch 2.15 gives them
+    ("numbers", "expected"),  # the results of torch 2.15
     [
         ({"wait": 1, "warmup": 1, "active": 2, "repeat": 2, "skip_first": 1}, [N, N, W, R, S, N, W, R, S, N, N, N]),
         ({"wait": 0, "warmup": 0, "active": 1}, [S] * 12),
@@ -191,7 +191,7 @@ def test_steps_are_recorded_as_the_schedule_says(vm):
                 vm["main"](x)
             p.step()
     step = lambda i: [f"ProfilerStep#{i}", f"work {i}", "main"]  # noqa: E731
-    # The last step of the second cycle is 8, which has no work and ends with the block.
+    # The last step of the second cycle is step 8, which has no work and ends with the block.
     assert ready == [(5, step(3) + step(4)), (8, step(7) + ["ProfilerStep#8"])]
     assert [row.key for row in p.key_averages()][0] == "ProfilerStep*"
 
@@ -379,7 +379,7 @@ def test_stacks_are_joined_or_one_by_one(vm, tmp_path):
     p.export_stacks(path)
     lines = [line.rsplit(" ", 1) for line in path.read_text().splitlines()]
     assert [stack for stack, _ in lines] == ["a_b_c", "a_b_c;main", "a_b_c;main;test.profiler.kernel"]
-    assert -0.1 <= sum(int(us) for _, us in lines) - p.events().self_cpu_time_total < len(lines)  # each is rounded up
+    assert -0.1 <= sum(int(us) for _, us in lines) - p.events().self_cpu_time_total < len(lines)  # rounded up
     p.export_stacks(path, "self_cpu_time_total", per_event=True)
     assert len(path.read_text().splitlines()) <= 9 and all(re.fullmatch(r"\S+ \d+\n", line) for line in path.open())
     p.export_stacks(path, "self_cuda_time_total")
@@ -413,7 +413,7 @@ def test_memory_is_recorded_with_torchs_names(tmp_path):
         with record_function("outer"):
             kept = opdyno.empty((1000,), "uint8")
             with record_function("inner"):
-                opdyno.empty((5000,), "uint8")  # comes and goes
+                opdyno.empty((5000,), "uint8")  # allocated and freed
     assert kept.shape == (1000,)
     outer, inner = p.events()
     assert (outer.cpu_memory_usage, outer.self_cpu_memory_usage, inner.cpu_memory_usage) == (1000, 1000, 0)

@@ -1,4 +1,4 @@
-"""Flight recorders: what a profile writes down while it goes on."""
+"""Tests of flight recorders, which write dumps while they record."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""Recordings that are kept in files, and rings."""
+"""Tests of recordings in files and in ring buffers."""
 
 import os
 import signal

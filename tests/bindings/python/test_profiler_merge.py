@@ -1,4 +1,5 @@
-"""Recordings merged and compared. What is in merged files and what verdicts rest on is tested in C++; here, that all of it arrives."""
+"""Tests of merging and comparing recordings from Python. The content of merged files and the statistics are tested in
+C++."""
 
 import json
 from xml.etree import ElementTree

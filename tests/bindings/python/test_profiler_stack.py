@@ -1,4 +1,4 @@
-"""Stacks of Python and native functions in traces, and tasks of parallel loops."""
+"""Tests of Python and native stacks in traces, and of tasks of parallel loops."""
 
 import json
 import os

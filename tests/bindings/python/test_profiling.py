@@ -1,4 +1,4 @@
-"""What users of TVM's profiler, as its last release with one had it, rely on: a network that TVM compiled, profiled."""
+"""Tests the features of the profiler in TVM's last release with one, by profiling a network that TVM compiled."""
 
 import csv
 import io

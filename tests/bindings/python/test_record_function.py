@@ -1,4 +1,4 @@
-"""Ranges of a program: context managers and decorators, and what is wrong with them."""
+"""Tests of record_function as a context manager and as a decorator, and of its errors."""
 
 import asyncio
 import contextlib
@@ -44,7 +44,8 @@ def test_ranges_are_recorded_with_their_names_and_arguments():
 
 
 def test_equal_names_are_one_name_and_others_are_not():
-    """Names are found by the addresses of texts: of many, most of which end at once, so that their addresses are used again."""
+    """Names are found by the addresses of texts. Most of these many texts are freed at once, so their addresses are
+    reused."""
     expected = []
     with profile() as p:
         for i in range(5000):
@@ -155,7 +156,7 @@ def test_decorated_functions_recurse_and_run_on_several_threads():
 
 
 def test_only_the_call_of_async_functions_and_generators_is_in_the_range():
-    """As with contextlib.ContextDecorator."""
+    """contextlib.ContextDecorator does the same."""
 
     @record_function("async")
     async def later():
@@ -366,12 +367,12 @@ def test_few_names_are_held():
     for name in made:
         with record_function(name), record_function("x", name):
             pass
-    of_list = 2  # and of the call that counts
+    of_list = 2  # the list and the call that counts refer to it
     assert sum(sys.getrefcount(made[i]) > of_list for i in range(len(made))) <= 512
 
 
 def test_one_object_on_several_threads_does_no_harm():
-    """It is not to be used so; names and times may be wrong."""
+    """This use is not supported. Names and times may be wrong, but the process must not crash."""
     span, stop = record_function("shared"), threading.Event()
 
     def work():

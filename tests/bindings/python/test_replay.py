@@ -1,4 +1,4 @@
-"""vm.recording_call and opdyno.replay."""
+"""Tests of vm.recording_call and opdyno.replay."""
 
 import numpy
 import pytest
@@ -38,7 +38,7 @@ def test_a_call_is_made_again_with_the_results_of_python(vm, asked, tmp_path):
     assert result[0].numpy().tolist() == [2, 3, 4, 5] and asked == [[2, 3, 4, 5]]
     replayed = opdyno.replay(path)
     assert replayed and replayed.verdict == "the call returned what was recorded: 2 values are equal bit for bit"
-    assert len(asked) == 1  # it was not asked again
+    assert len(asked) == 1  # the function was not called again
     assert str(replayed) == replayed.verdict and replayed.verdict in repr(replayed)
     assert replayed.module.kind == "relax.VMExecutable" and replayed.profile is None and replayed.minimised is None
     assert [row["Kind"] for row in replayed.report.calls] == ["argument", "host function", "host function", "result", "result"]

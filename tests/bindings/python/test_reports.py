@@ -1,4 +1,5 @@
-"""Reports made by hand, their views, and their way into pyarrow, Polars, DuckDB and Parquet."""
+"""Tests of reports that a program builds, of their formats, and of their export to pyarrow, Polars, DuckDB and
+Parquet."""
 
 import gc
 import json

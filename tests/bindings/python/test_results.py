@@ -1,4 +1,5 @@
-"""Results of functions are records, made of the public headers: typed, immutable values with a description of each field."""
+"""Tests of the results of functions. They are generated from the public headers: typed, immutable records with a
+description of each field."""
 
 import copy
 import inspect
@@ -18,7 +19,7 @@ CLASSES = [getattr(_results, name) for name in _results.__all__]
 
 
 def given():
-    """A result of each class, of the library."""
+    """One result of each class, returned by the library."""
     params = opdyno.Params({"w": np.zeros((2, 3), "float32")})
     benchmark = opdyno.vm.evaluator(opdyno.Function(lambda: None), opdyno.cpu(), "", repeat=6)()
     with opdyno.telemetry.start() as running:
@@ -67,7 +68,7 @@ def test_a_record_is_an_immutable_value(result):
 
 
 def test_records_are_made_by_keywords():
-    peak = opdyno.profiling.MachinePeak(gflops=50.0, bandwidth_gbps=10.0)  # of a data sheet, for with_roofline()
+    peak = opdyno.profiling.MachinePeak(gflops=50.0, bandwidth_gbps=10.0)  # from a data sheet, for with_roofline()
     assert (peak.gflops, peak.num_threads, peak.spread) == (50.0, 0, 0.0)
     assert peak != opdyno.profiling.MachinePeak(gflops=50.0, bandwidth_gbps=10.5)
     assert peak != opdyno.MemoryStats()

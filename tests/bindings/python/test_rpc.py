@@ -1,4 +1,4 @@
-"""Other machines, here a server on the loopback: `opdyno serve` of the package."""
+"""Tests of RPC sessions with the package's `opdyno serve` on the loopback interface."""
 
 import contextlib
 import hashlib
@@ -26,14 +26,14 @@ from opdyno.profiling import MemoryMetricCollector, PerfMetricCollector
 
 @contextlib.contextmanager
 def serving(*before, options=()):
-    """A server's process and port; `before`: what starts it."""
+    """Starts a server. Yields its process and port. `before` is a command prefix."""
     command = [*before, sys.executable, "-m", "opdyno", "serve", "--listen", "127.0.0.1:0", "--key", "board", *options]
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
     with subprocess.Popen(command, start_new_session=True, **streams) as server:
         try:
             yield server.pid, int(re.match(r"serving at 127\.0\.0\.1:(\d+)", server.stdout.readline())[1])
         finally:
-            os.killpg(server.pid, signal.SIGTERM)  # unshare itself ignores that, but ends with what it started
+            os.killpg(server.pid, signal.SIGTERM)  # unshare ignores the signal, but ends with its child
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +151,7 @@ def test_a_vm_is_profiled_there(session, remote_chain, port, tmp_path):
     assert len(kernels) == 300 and all(row["Argument Shapes"] == "float32[4], float32[4]" for row in kernels)
     events = json.loads(trace.chrome())["traceEvents"]
     assert any(f"127.0.0.1:{port}" in str(one.get("args", {}).get("name")) for one in events if one["ph"] == "M")
-    with opdyno.profiler.profile() as here:  # what this process did meanwhile stands on the same time line
+    with opdyno.profiler.profile() as here:  # calls of this process are on the same time line
         with opdyno.profiler.record_function("asks"):
             _, there = remote_chain.profile_with_trace("main", x)
     opdyno.profiler.merge([here, there]).export_chrome_trace(tmp_path / "merged.json")
@@ -166,7 +166,7 @@ def test_a_vm_is_profiled_there(session, remote_chain, port, tmp_path):
     with pytest.raises(opdyno.Error, match="this program's own"):
         remote_chain.profile("main", x, collectors=[Own()])
 
-    # Only the server looks whether it has the events.
+    # Only the server checks whether it has the events.
     unknown = {opdyno.cpu(): ["no-such-event"]}
     with pytest.raises(opdyno.Error, match="no-such-event") as here:
         PerfMetricCollector(unknown)
@@ -179,7 +179,7 @@ def test_a_vm_is_profiled_there(session, remote_chain, port, tmp_path):
 
 
 def test_a_trace_of_another_clock_is_put_on_this_one(tmp_path):
-    other_clock = ["unshare", "--time", "--monotonic", "100000", "--fork"]  # as on another machine
+    other_clock = ["unshare", "--time", "--monotonic", "100000", "--fork"]  # a clock like that of another machine
     if not shutil.which("unshare") or subprocess.run([*other_clock, "true"], capture_output=True).returncode:
         pytest.skip("a process with another clock needs unshare and the right to use it")
     with serving(*other_clock) as (_, port), rpc.connect("127.0.0.1", port, key="board") as session:
@@ -191,7 +191,7 @@ def test_a_trace_of_another_clock_is_put_on_this_one(tmp_path):
         opdyno.profiler.merge([here, there]).export_chrome_trace(tmp_path / "merged.json")
     merged = json.loads((tmp_path / "merged.json").read_text())
     error = merged["opdyno_processes"][1]["clock_error_ns"]
-    assert 0 < error < 50_000_000  # of the questions on the loopback
+    assert 0 < error < 50_000_000  # the error of time requests on the loopback interface
     spans = {one["name"]: one for one in merged["traceEvents"] if one["ph"] == "X"}
     asks, main = spans["asks"], spans["main"]
     assert asks["ts"] - error / 1e3 <= main["ts"] and main["ts"] + main["dur"] <= asks["ts"] + asks["dur"] + error / 1e3
@@ -299,7 +299,7 @@ def test_threads_share_a_session(session, remote_chain):
 
 @contextlib.contextmanager
 def waiting(session):
-    """A function of the server that does not end before this does, but for a minute."""
+    """A server function that runs until this context ends, but at most a minute."""
     gate = session.get_function("tvm.rpc.server.workpath")("gate")
     code = f"""
     #include <unistd.h>
@@ -310,7 +310,7 @@ def waiting(session):
     """
     session.upload((KERNELS + code).encode(), "waits.c")
     module = session.load_module("waits.c")
-    module["wait"]  # compiles it
+    module["wait"]  # compiles the function
     try:
         yield module
     finally:
@@ -327,7 +327,7 @@ def test_ctrl_c_ends_the_wait(session):
 
 
 def test_others_run_while_one_waits_for_its_turn(session):
-    """Whoever waits for the end of another one's request must not hold up the rest of the program."""
+    """A thread that waits for another thread's request must not block the other threads."""
     with waiting(session) as module:
         wait = module["wait"]
         ended = threading.Event()
@@ -357,7 +357,7 @@ def test_a_thousand_sessions_leave_nothing():
             with rpc.connect("127.0.0.1", port, key="board") as session:
                 session.upload(b"x", "x")
         del session
-        for _ in range(600):  # the server hears of the last ones' ends a little later
+        for _ in range(600):  # the server notices the end of the last sessions a little later
             if things() == before:
                 break
             time.sleep(0.05)

@@ -1,5 +1,5 @@
-"""What print() shows of reports, diffs and traces: on a terminal a summary that fits, in a pipe the whole table, in a notebook
-a sentence and bars."""
+"""Tests of the output of reports, diffs and traces: a summary that fits the terminal, the whole table in a pipe, a
+sentence and bars in a notebook."""
 
 import fcntl
 import os
@@ -38,7 +38,7 @@ print(WHAT)
 
 @pytest.fixture
 def show(tmp_path):
-    """What a program prints that prints one thing, to a terminal or to a pipe."""
+    """A function that runs a program which prints one object to a terminal or a pipe. It returns the output."""
     (tmp_path / "model.so").symlink_to(DATA / "0.27" / "chain_100.so")
 
     def show(what, terminal=None):
@@ -54,7 +54,7 @@ def show(tmp_path):
         try:
             while block := os.read(main, 65536):
                 text += block
-        except OSError:  # how Linux says that the other side was closed
+        except OSError:  # Linux reports in this way that the other side was closed
             pass
         os.close(main)
         assert child.wait() == 0
@@ -71,7 +71,7 @@ def test_a_terminal_has_what_fits(show, what, terminal):
 
 
 def test_a_report_is_its_summary_on_a_terminal_and_its_table_in_a_pipe(show):
-    shown = show("run(1)", (24, 80))  # made times: those of so small a program may be 0
+    shown = show("run(1)", (24, 80))  # artificial times, because those of such a small program may be 0
     assert shown.startswith("Operator ") and re.search(r"\nfused_conv2d0_add_relu takes [\d.]+ % of the time", shown)
     whole = show("report")
     assert whole.startswith("Name ") and "Configuration" in whole and "takes" not in whole
@@ -136,4 +136,4 @@ def test_a_notebook_has_a_sentence_and_bars():
         page = xml.etree.ElementTree.fromstring(shown._repr_html_())
         kinds = [part.get("class") for part in page.iter()]
         assert "bars" in kinds and page.find("table") is not None, shown
-        assert "conclusion" in kinds or shown is trace, shown  # its times may all be 0
+        assert "conclusion" in kinds or shown is trace, shown  # all its times may be 0

@@ -1,5 +1,5 @@
-"""Handlers of signals during a native call run while it does, as PEP 475 has it for calls of the system: one that raises ends the
-call with what it raised, and after one that returns the call goes on."""
+"""Tests that signal handlers run during native calls, as PEP 475 requires for system calls. If a handler raises, the
+call ends with that exception. If it returns, the call continues."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-# The call runs no Python code: it ends when a handler that runs meanwhile wants it, or by an exception of the handler.
+# The call runs no Python code. It ends when a handler cancels it or raises an exception.
 SCRIPT = """
 import os, signal, struct, sys, threading, time
 sys.path.insert(0, sys.argv[1])

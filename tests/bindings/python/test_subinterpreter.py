@@ -1,4 +1,4 @@
-"""Import in a subinterpreter."""
+"""Tests that an import in a subinterpreter is refused."""
 
 import subprocess
 import sys

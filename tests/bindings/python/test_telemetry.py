@@ -1,4 +1,4 @@
-"""opdyno.telemetry: its options and results. What is counted and sent is tested by tests/capi/telemetry*_test.cc."""
+"""Tests of opdyno.telemetry's options and results. tests/capi/telemetry*_test.cc test the counts and the sent data."""
 
 import base64
 import http.server
@@ -75,7 +75,7 @@ def test_spans_lie_within_that_of_the_request(vm, collector):
 
 
 def with_base64_ids(message):
-    """OTLP's JSON has identifiers as hexadecimal digits, where protobuf's JSON has base64."""
+    """Converts identifiers to base64 for protobuf's JSON, because OTLP's JSON has hexadecimal digits."""
     if isinstance(message, list):
         return [with_base64_ids(one) for one in message]
     if not isinstance(message, dict):
@@ -88,9 +88,10 @@ def with_base64_ids(message):
 
 
 def test_what_is_sent_are_messages_of_opentelemetry(vm, collector, monkeypatch):
-    """Unknown names of fields, wrong types and wrong enums are errors of the parser.
+    """The parser refuses unknown fields, wrong types and wrong enums.
 
-    tools/test installs opentelemetry-proto into a folder of its own: Ray takes a part of OpenTelemetry for the whole.
+    tools/test installs opentelemetry-proto into a separate folder, because Ray takes a part of OpenTelemetry for the
+    whole.
     """
     if folder := os.environ.get("OPDYNO_TEST_OPENTELEMETRY"):
         monkeypatch.syspath_prepend(folder)

@@ -1,4 +1,4 @@
-"""Tensors: there and back to NumPy, DLPack, buffers, pickles."""
+"""Tests of tensors and their conversion to and from NumPy, DLPack, buffers and pickles."""
 
 import copy
 import pickle
@@ -89,7 +89,7 @@ def test_reshaping_shares_the_elements():
 
 
 def test_dtypes_that_numpy_lacks_need_ml_dtypes(monkeypatch):
-    import ml_dtypes  # JAX brings it
+    import ml_dtypes  # JAX installs it
 
     array = np.array([1.5, -2], ml_dtypes.bfloat16)
     tensor = opdyno.tensor(array)
@@ -97,7 +97,7 @@ def test_dtypes_that_numpy_lacks_need_ml_dtypes(monkeypatch):
     np.testing.assert_array_equal(tensor.numpy(), array)
     with pytest.raises(BufferError):
         memoryview(tensor)
-    monkeypatch.setitem(sys.modules, "ml_dtypes", None)  # as where it is not installed
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)  # as if it were not installed
     with pytest.raises(TypeError, match="ml_dtypes"):
         tensor.numpy()
 
@@ -194,7 +194,7 @@ def test_read_only_tensors_give_read_only_arrays():
 
 
 class OldDlpack(np.ndarray):
-    """An array whose capsules have no version, and so do not say that the elements are read-only."""
+    """An array whose capsules have no version, so they cannot mark the elements as read-only."""
 
     def __dlpack__(self):
         return np.asarray(self.base).__dlpack__()

@@ -1,4 +1,5 @@
-"""Text that becomes a `const char *` of the C API: a NUL character, which would end it there, is a ValueError that shows the text."""
+"""Tests that a NUL character in text for the C API is a ValueError that shows the text, because the NUL would end the
+text in C."""
 
 import re
 
@@ -7,7 +8,7 @@ import pytest
 
 import opdyno
 
-# What takes text, with the argument as `s`. Each would do something with the part before the NUL character.
+# Calls with the text `s`. Each would succeed with the part before the NUL character.
 TAKERS = {
     "name of a VM's function": lambda vm, s: vm[s],
     "name of a bound function": lambda vm, s: vm.function(s),
@@ -62,7 +63,7 @@ TAKERS = {
 }
 
 
-# Text whose beginning is good, so that only the NUL character can be what is wrong.
+# Valid beginnings of the text, so that only the NUL character can be wrong.
 BEGINNINGS = {"dtype": "float32", "device": "cpu:0", "parameter": "y", "name of an option": "copy"}
 
 

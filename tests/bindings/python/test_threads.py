@@ -1,4 +1,4 @@
-"""Threads and processes: the lock of the interpreter, threads of C, forks. Nothing here depends on how fast anything is."""
+"""Tests of threads and processes: the GIL, C threads, forks. No test depends on timing."""
 
 import os
 import signal
@@ -128,7 +128,7 @@ def test_other_threads_run_while_a_kernel_does(vm, kernels, way):
 
     def second():
         try:
-            while not here[0]:  # so the kernel below is in it first
+            while not here[0]:  # wait until the other thread is in the kernel
                 time.sleep(0.001)
             kernels["meet"](here)
         except Exception as error:
@@ -136,7 +136,7 @@ def test_other_threads_run_while_a_kernel_does(vm, kernels, way):
 
     thread = threading.Thread(target=second, daemon=True)
     thread.start()
-    WAYS[way](vm, kernels, shared)  # ends only when the other thread gets to run meanwhile
+    WAYS[way](vm, kernels, shared)  # ends only if the other thread can run meanwhile
     thread.join()
     assert not failed and here[0] >= 2
 
@@ -176,7 +176,7 @@ def test_several_threads_of_c_call_python_at_once(kernels):
     together, results = threading.Barrier(4), {}
 
     def callback(x):
-        together.wait(60)  # all four are in Python, on four threads of C
+        together.wait(60)  # all four callbacks are in Python, on four C threads
         return x + 1
 
     def work(i):
@@ -205,7 +205,7 @@ def test_what_a_callback_raises_on_a_thread_of_c_comes_out_as_itself(kernels):
 
 def test_a_thread_of_c_may_let_the_last_reference_go(kernels):
     tensors = [opdyno.tensor(np.full(3, 1.0))]
-    made = opdyno.Function(lambda x: tensors.pop().numpy().sum())  # ends on the thread of C
+    made = opdyno.Function(lambda x: tensors.pop().numpy().sum())  # the tensor is released on the C thread
     assert kernels["on_thread"](made, 0) == 3 and not tensors
 
 
@@ -300,7 +300,7 @@ def _in_a_process(scale):
 def test_multiprocessing(method, kernels):
     import multiprocessing
 
-    kernels["parallel"](np.zeros(4))  # this process has threads of its own by now
+    kernels["parallel"](np.zeros(4))  # this process has worker threads by now
     with multiprocessing.get_context(method).Pool(2) as pool:
         assert pool.map_async(_in_a_process, [1, 2, 3, 4]).get(120) == [True] * 4
 
@@ -316,7 +316,8 @@ def test_tensors_and_reports_go_to_other_processes_and_back(chain):
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         y = pool.map_async(_square, [opdyno.tensor(np.arange(4.0))]).get(120)[0]
         assert y.numpy().tolist() == [0, 1, 4, 9]
-        # JSON has 17 digits behind the point: the last bit of a short time may change, and with it the order of a table.
+        # JSON has 17 digits after the point, so the last bit of a short time, and with it the order of a table, may
+        # change.
         assert pool.map_async(opdyno.Report.json, [report]).get(120) == [report.json()]
 
 

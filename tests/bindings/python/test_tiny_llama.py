@@ -1,4 +1,5 @@
-"""The language model example in Python: it writes tokens that the model in NumPy finds likely, and those of the C program."""
+"""Tests of the language model example in Python: the NumPy model finds its tokens likely, and the C program writes the
+same ones."""
 
 import importlib.util
 import re
@@ -38,7 +39,7 @@ def output():
 
 
 def test_each_token_is_one_of_the_likeliest(output, monkeypatch):
-    """By the model in NumPy, in float64, over all rows at once: no cache, no pages, no sharing."""
+    """The NumPy model computes all rows at once in float64, without cache, pages and sharing."""
     monkeypatch.syspath_prepend(str(EXAMPLE))
     reference, example = load(REFERENCE), load(EXAMPLE / "tiny_llama.py")
     stored = np.load(MODEL / "weights.npz")
@@ -59,8 +60,8 @@ def test_a_client_who_leaves_changes_nothing_for_the_others(output):
 
 
 def test_it_tells_the_speed_and_where_the_time_goes(output):
-    assert re.search(r"^decode: 108 tokens, \d+ tokens/s$", output, re.M)  # 4 of 15 passes, then 3 of 16
-    assert re.search(r"; 8 pages in use, 12 fewer than without sharing$", output, re.M)  # of 16 tokens: 4 + 4, not 4 * 5
+    assert re.search(r"^decode: 108 tokens, \d+ tokens/s$", output, re.M)  # 4 sequences in 15 passes, then 3 in 16
+    assert re.search(r"; 8 pages in use, 12 fewer than without sharing$", output, re.M)  # 4 + 4 instead of 4 * 5
     whole = float(re.search(r"^per token of 3 sequences: ([\d.]+) us$", output, re.M)[1])
     parts = dict(re.findall(r"^  (operators|attention|cache bookkeeping|dispatch) +([\d.]+) us", output, re.M))
     assert len(parts) == 4 and sum(map(float, parts.values())) >= whole - 0.3
@@ -72,4 +73,4 @@ def test_the_c_program_writes_the_same(output):
         pytest.skip("the C program is not built")
     written = run(program, MODEL)
     assert sequences(written) == sequences(output)
-    assert re.sub(r"[\d. ]+", "", written) == re.sub(r"[\d. ]+", "", output)  # all lines, but for their numbers
+    assert re.sub(r"[\d. ]+", "", written) == re.sub(r"[\d. ]+", "", output)  # all lines are equal except their numbers

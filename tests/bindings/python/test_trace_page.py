@@ -1,4 +1,4 @@
-"""The page of a trace in a browser: what it shows is what Chrome's trace of the same recording has. Needs chromium."""
+"""Tests that the page of a trace shows the same data as the Chrome trace of the recording. Needs chromium."""
 
 import html
 import json
@@ -34,7 +34,7 @@ NASTY = [
     "__proto__",
 ]
 
-# Runs `body` in the page, once it shows the trace, and leaves what it returns in the page.
+# Runs `body` in the page when it shows the trace, and stores the result of `body` in the page.
 DRIVER = """<script>(async () => {
 const byClass = name => [...document.getElementsByClassName(name)], wait = ms => new Promise(done => setTimeout(done, ms));
 const cells = () => [...document.querySelectorAll('#table tbody tr')].map(row => [...row.cells].map(cell => cell.title || cell.textContent));
@@ -51,7 +51,7 @@ document.body.append(Object.assign(document.createElement('pre'), {id: 'result',
 
 
 def shown(path, body, before=""):
-    """The page in a browser without a window; gives what `body` returns. `before` is a script that runs first."""
+    """Opens the page in a headless browser and returns the result of `body`. The script `before` runs first."""
     page = path.read_text()
     driven = path.with_suffix(".driven.html")
     page = page.replace("<head>", f"<head><script>{before}</script>", 1)
@@ -67,7 +67,8 @@ def shown(path, body, before=""):
 
 
 def spans_of(p, path):
-    """(thread, begin, end, name, category) in ns, without the spans that only number runs; by begin, the outer one first."""
+    """The spans as (thread, begin, end, name, category) in ns, sorted by begin, outer spans first. Spans that only
+    number runs are left out."""
     p.export_chrome_trace(path)
     spans = []
     for event in json.loads(path.read_text(), parse_float=Decimal)["traceEvents"]:
@@ -78,7 +79,7 @@ def spans_of(p, path):
 
 
 def pictured(name):
-    """As the page writes it: control characters as their pictures."""
+    """The name as the page writes it: control characters are replaced by their symbols."""
     controls = {code: chr(0x2400 + code) for code in range(0x20)} | {0x7F: "\u2421", 0x2028: "\ufffd"}
     return name.translate(controls) or "(no name)"
 
@@ -88,7 +89,7 @@ def ns(title):
 
 
 def stacks_of(spans):
-    """By stack: count and duration, of spans that nest."""
+    """A map from stacks to the count and duration of their spans. The spans must nest."""
     found, open_spans = defaultdict(lambda: [0, 0]), []
     for thread, begin, end, name, _ in spans:
         while open_spans and (open_spans[-1][0] != thread or open_spans[-1][1] <= begin):
@@ -133,7 +134,7 @@ def test_names_of_all_kinds_are_texts(tmp_path):
         assert ns(mean) == pytest.approx(ns(total) / int(count), abs=0.1)
         assert ns(own) <= ns(total)
     whole, inner = sum(expected.values()), expected["inner"]
-    assert sum(ns(row[4]) for row in rows) == pytest.approx(whole - inner, abs=220)  # own times cover each moment once
+    assert sum(ns(row[4]) for row in rows) == pytest.approx(whole - inner, abs=220)  # self times cover each moment once
 
 
 @needs_browser
@@ -151,7 +152,7 @@ def test_the_table_is_sorted_and_searched(tmp_path):
         await search('nowhere'); const none = [names(), text('#table .note'), byId('next').disabled];
         press('Escape', byId('search')); return [before, count, name, found, none, picked, names().length];""",
     )
-    # Each level contains one of all lower ones: 2^(levels above) of them.
+    # Each level calls all lower levels once, so a level has 2^(number of levels above) spans.
     assert {row[0]: int(row[2]) for row in by_self} == {"level 4": 1, "level 3": 1, "level 2": 2, "level 1": 4, "level 0": 8}
     own = [ns(row[4]) for row in by_self]
     assert own == sorted(own, reverse=True)
@@ -231,7 +232,7 @@ def test_the_time_line_is_drawn_and_moved(tmp_path):
         const selected = text('#selected dl'); press('f'); const near = await picture(); press('Escape');
         return {pixels, different: new Set([whole, ...Object.values(seen)]).size, same: back === whole, tip, selected, near: near !== whole,
                 isHidden: byId('selected').hidden, summary: text('#summary'), table: cells().map(row => row[0]).sort()};""",
-        "window.requestAnimationFrame = draw => setTimeout(draw, 5)",  # a browser without a window may have no frames
+        "window.requestAnimationFrame = draw => setTimeout(draw, 5)",  # a headless browser may have no frames
     )
     assert result["pixels"][0] != result["pixels"][1], "the outermost span is a box"
     assert result["different"] == 1 + 7 and result["same"] and result["near"] and result["isHidden"]
@@ -264,7 +265,7 @@ def test_what_is_missing_or_open_is_said(tmp_path):
     assert "no DecompressionStream" in without[0] and without[1] == "failed"
 
 
-# A kernel that runs two tasks at the same time, of two milliseconds each.
+# A kernel that runs two tasks of two milliseconds each at the same time.
 LOOP = """
 #include <unistd.h>
 extern int TVMBackendParallelLaunch(int (*task)(int, void *, void *), void *data, int n);
@@ -336,7 +337,7 @@ def test_steps_are_joined_in_the_table_only(tmp_path):
 @needs_browser
 def test_the_memory_page_shows_its_labels_whole(tmp_path):
     with profile(profile_memory=True) as p:
-        block = opdyno.empty((1_752_940,), "uint8")  # 1.67 MB; the quarters of it have long texts
+        block = opdyno.empty((1_752_940,), "uint8")  # 1.67 MB; the quarters of this size have long texts
     p.export_memory_timeline(tmp_path / "memory.html")
     assert block.shape == (1_752_940,)
     heading, rows, is_free = shown(
@@ -344,7 +345,7 @@ def test_the_memory_page_shows_its_labels_whole(tmp_path):
         """const pen = document.querySelector('canvas').getContext('2d');
         const rows = [...document.querySelectorAll('tbody tr')].map(row => [...row.cells].map(cell => cell.textContent).slice(0, 2));
         return [text('#when'), rows, pen.getImageData(0, 0, 2, 360).data.every(value => value === 0)];""",
-        "document.documentElement.dataset.state = 'shown'",  # it is drawn at once
+        "document.documentElement.dataset.state = 'shown'",  # the page is drawn at once
     )
     assert heading.startswith("At the peak, ") and heading.endswith(": 1.67 MB in use")
     assert rows[0] == ["1.67 MB", "input"], "the largest block; others may be of earlier tests"
@@ -356,7 +357,7 @@ def test_flame_graphs_are_xml(tmp_path):
         for name in [*NASTY, "no character \ufffe\uffff"]:
             with record_function(name):
                 nested(1)
-                time.sleep(1e-3)  # so that its box is wide
+                time.sleep(1e-3)  # makes its box wide
     p.export_flame_graph(tmp_path / "flame.svg")
     p.export_html(tmp_path / "trace.html")
     root = ElementTree.parse(tmp_path / "flame.svg").getroot()

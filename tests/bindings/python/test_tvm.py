@@ -1,4 +1,4 @@
-"""opdyno.tvm beside the real TVM. run_tvm.py runs this file with each TVM that is tested."""
+"""Tests of opdyno.tvm with a real TVM. run_tvm.py runs this file with each tested release of TVM."""
 
 import inspect
 import os
@@ -18,7 +18,7 @@ INTEROP = Path(__file__).parents[2] / "interop"
 
 @pytest.fixture
 def models(tvm, monkeypatch):
-    """The models of tests/interop by name."""
+    """A map from names to the models of tests/interop."""
     monkeypatch.syspath_prepend(str(INTEROP))
     import host_functions
     from models import ALL_MODELS
@@ -51,7 +51,8 @@ def build(model, mode="bytecode", system_lib_prefix=None):
 
 
 def check(case, theirs, ours):
-    """Both give the same for a case: result, arguments written in place, kind of error."""
+    """Checks that both have the same result for a case, the same arguments written in place, or the same kind of
+    error."""
     from recorded import assert_same, flatten, to_tvm
 
     answers = []
@@ -163,7 +164,7 @@ def test_importing_opdyno_does_not_import_tvm():
 
 
 def packed_vm(models):
-    """Its function every_kind calls opdyno.test.scale."""
+    """A VM whose function every_kind calls opdyno.test.scale."""
     return opdyno.VirtualMachine(opdyno.tvm.load(build(models["packed"])))
 
 
@@ -266,7 +267,7 @@ def test_devices_of_a_remote_session_are_refused(tvm):
         opdyno.tvm.from_tvm(tvm.runtime.Device(1 + 128, 0))
 
 
-# ---- what TVM lost
+# ---- features that TVM removed
 
 
 def rows(report, name):
@@ -409,7 +410,7 @@ def test_programs_compiled_with_opt_level_0_are_taken_over(tvm, models):
 
 
 def at_offset(bytes_past, values):
-    """An array whose elements begin so many bytes past a multiple of 64."""
+    """An array whose elements begin `bytes_past` bytes after a multiple of 64."""
     memory = np.zeros(64 + 8 * len(values) + 64, "uint8")
     start = -memory.ctypes.data % 64 + bytes_past
     array = memory[start : start + 8 * len(values)].view("float64")

@@ -1,4 +1,5 @@
-"""Tensors with strides and byte offsets: programs that TVM compiled get them from opdyno as they get them from TVM."""
+"""Tests that programs compiled by TVM get tensors with strides and byte offsets from opdyno in the same form as from
+TVM."""
 
 import ctypes
 
@@ -10,7 +11,7 @@ import opdyno.tvm
 
 FLOAT_BYTES, ALIGNMENT = 4, 64  # the alignment is that of tensors in TVM
 
-# Shape, strides and byte offset in 24 floats.
+# A map from names to shape, strides and byte offset in 24 floats.
 LAYOUTS = {
     "compact": ((4, 3), (3, 1), 0),
     "offset": ((4, 3), (3, 1), 16),
@@ -25,7 +26,7 @@ LAYOUTS = {
 
 
 class DLManagedTensor(ctypes.Structure):
-    """DLPack's, whose deleter is null: the test keeps what it points to."""
+    """DLPack's struct. Its deleter is null, because the test keeps the memory."""
 
     _fields_ = [
         ("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32), ("ndim", ctypes.c_int32),
@@ -35,7 +36,7 @@ class DLManagedTensor(ctypes.Structure):
 
 
 class Memory:
-    """24 floats, whose values are their places, and capsules of tensors in them. It lives longer than the tensors."""
+    """24 floats, whose values are their indices, and capsules of tensors of them. The memory outlives the tensors."""
 
     def __init__(self):
         raw = np.zeros(24 + ALIGNMENT // FLOAT_BYTES, "float32")
@@ -54,7 +55,7 @@ class Memory:
         return make(ctypes.addressof(managed), b"dltensor", None)
 
     def array(self, layout):
-        """The elements by NumPy."""
+        """The elements of a layout as a NumPy array."""
         shape, strides, offset = layout
         return np.ndarray(shape, "float32", self.floats, offset, [FLOAT_BYTES * stride for stride in strides])
 
@@ -124,7 +125,7 @@ def program():
 
 @pytest.fixture(scope="module", params=["bytecode", "compiled"])
 def machines(request):
-    """TVM's VM and opdyno's, of the same program."""
+    """TVM's VM and opdyno's VM of the same program."""
     tvm = request.getfixturevalue("tvm")
     executable = tvm.relax.build(program(), tvm.target.Target({"kind": "llvm"}), exec_mode=request.param)
     return tvm.relax.VirtualMachine(executable, tvm.cpu()), opdyno.VirtualMachine(opdyno.tvm.load(executable), opdyno.cpu())
@@ -132,7 +133,8 @@ def machines(request):
 
 @pytest.fixture
 def both(machines):
-    """Of TVM and of opdyno: a VM, and what makes a tensor of a capsule, finds a function, makes a shape."""
+    """For TVM and for opdyno: a VM, and functions that make a tensor of a capsule, find a function, and make a
+    shape."""
     import tvm_ffi
 
     return [(machines[0], tvm_ffi.from_dlpack, tvm_ffi.get_global_func, tvm_ffi.Shape),
@@ -140,7 +142,7 @@ def both(machines):
 
 
 def answers(both, memory, function, layout):
-    """What both give: an array, or the kind of the error."""
+    """The results of both: an array, or the kind of the error."""
     given = []
     for vm, take, _, _ in both:
         try:
@@ -195,7 +197,7 @@ def test_views_with_offsets_go_on_as_in_tvm(both, memory):
     for vm, take, function, shape in both:
         create = function("runtime.TVMTensorCreateView")
         view = create(take(memory.capsule(whole)), shape((5, 4)), "float32", 16)
-        view = create(view, shape(inner[0]), "float32", 16)  # its offset counts from that of the first
+        view = create(view, shape(inner[0]), "float32", 16)  # the offset is relative to that of the outer tensor
         assert vm["described"](view).numpy().tolist() == [*inner[0], *inner[1], inner[2] // FLOAT_BYTES]
         np.testing.assert_array_equal(vm["doubled"](view).numpy(), 2 * memory.array(inner))
         with pytest.raises(Exception, match="compact|contiguous"):

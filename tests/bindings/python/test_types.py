@@ -1,4 +1,4 @@
-"""Dtypes, devices, shapes."""
+"""Tests of dtypes, devices and shapes."""
 
 import copy
 import ctypes

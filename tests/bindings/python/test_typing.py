@@ -1,4 +1,5 @@
-"""Types: the stub of the native module says what is there, and two type checkers accept programs and the package."""
+"""Tests that the stub of the native module lists what the module has, and that two type checkers accept programs and
+the package."""
 
 import ast
 import json
@@ -25,7 +26,7 @@ def stub_names(*kinds):
 
 
 def parameter_count(function):
-    """What a function of C says that it takes, as it will not be called with so many arguments."""
+    """The number of a C function's parameters, from the message of a call with too many arguments."""
     with pytest.raises(TypeError) as caught:
         function(*range(100))
     text = str(caught.value)
@@ -67,7 +68,8 @@ def test_the_package_says_that_it_is_typed():
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory):
-    """Programs (the example, and those of docs/python.md but TVM's) that import the package, and a copy of the package."""
+    """A directory with a copy of the package and programs that import it: the example, and those of docs/python.md
+    without TVM."""
     directory = tmp_path_factory.mktemp("typing")
     (directory / "programs").mkdir()
     (directory / "digits").mkdir()
@@ -101,7 +103,7 @@ def test_pyright_accepts(what, directory):
 
 
 def test_type_checkers_see_a_mistake(directory):
-    """So that they do not pass because they see nothing."""
+    """Otherwise they could accept everything because they see no types."""
     pytest.importorskip("mypy")
     wrong = directory / "wrong.py"
     wrong.write_text("import opdyno\n\nx: int = opdyno.empty((1,)).shape\nopdyno.cpu().nothing()\n"

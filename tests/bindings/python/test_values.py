@@ -1,4 +1,4 @@
-"""What goes through a packed function comes back as it was."""
+"""Tests that values pass through a packed function unchanged."""
 
 import ctypes
 

@@ -1,4 +1,4 @@
-"""The VM, as TVM's users know it."""
+"""Tests of the VM with the interface that TVM's users know."""
 
 import copy
 import os
@@ -116,7 +116,7 @@ def test_a_program_is_profiled(chain):
     time = report.device_metrics["cpu0"]["Duration (us)"].microseconds
     assert repr(report) == f"<Report of {len(report)} calls, cpu0: {time:,.2f} us>"
     again = opdyno.Report.from_json(report.json())
-    assert again.json() == report.json() and len(again) == len(report)  # the form of TVM: 17 digits behind the point
+    assert again.json() == report.json() and len(again) == len(report)  # TVM's format has 17 digits after the point
     report, trace = chain.profile_with_trace("main", np.zeros(4, "float32"), repeat=2)
     assert len(trace) > 200 and '"traceEvents"' in trace.chrome() and trace.dropped == 0
     assert repr(trace) == f"<Trace of {len(trace)} calls, 0 dropped>"
@@ -291,7 +291,7 @@ def test_other_signals_do_not_end_a_call():
 
 
 def host_program_again(step):
-    """The program with its own addition."""
+    """A VM of the host program whose addition is `step`."""
     opdyno.register_func("test.py.step", lambda x, y: step(x), override=True)
     return opdyno.VirtualMachine(
         opdyno.Executable.assemble(

@@ -1,5 +1,6 @@
-"""The structs and constants of ffi.rs are laid out and numbered as those of C: both compilers print them, without a tool between.
-The functions have the types of C: the C compiler takes them beside the headers."""
+"""Checks ffi.rs against the C headers. The C and Rust compilers both print the layouts of structs and the constants,
+which must be equal. The C compiler must accept declarations with the types of the functions together with the
+headers."""
 
 import os
 import re
@@ -8,11 +9,11 @@ import sys
 
 from common import include_flags
 
-NAMELESS = {"opd_value_u": "__typeof__(((opd_value *)0)->u)"}  # in C; SWIG names it by where it stands
+NAMELESS = {"opd_value_u": "__typeof__(((opd_value *)0)->u)"}  # unnamed in C; SWIG makes a name from its place
 
 
 def structs(ffi):
-    """By name, the fields; what is opaque has none to compare."""
+    """A map from structs to their fields. Opaque structs are left out, because they have no fields to compare."""
     for name, body in re.findall(r"^pub (?:struct|union) (\w+) \{\n(.*?)^\}", ffi, re.MULTILINE | re.DOTALL):
         if fields := re.findall(r"^    pub (?:r#)?(\w+):", body, re.MULTILINE):
             yield name, fields
@@ -55,7 +56,7 @@ def printed_by_rust(ffi, out, path):
 PLAIN = {"c_char": "char", "c_int": "int", "c_void": "void", "f64": "double", "i32": "int32_t", "u32": "uint32_t", "i64": "int64_t",
          "u64": "uint64_t", "usize": "size_t"}
 
-# Parameters that are addresses in Rust, which has no such struct.
+# Parameters that are plain addresses in Rust, because Rust lacks the struct.
 ADDRESSES = {("opd_report_to_arrow", "out_stream"): "struct ArrowArrayStream *"}
 
 
@@ -74,7 +75,7 @@ def signature_in_c(name, parameters, result):
 
 
 def check_signatures(ffi, out, flags):
-    """The C compiler refuses a second declaration of other types than the first one."""
+    """Checks the types of functions: the C compiler refuses a second declaration whose types differ from the first."""
     functions = re.findall(r"^    pub fn (\w+)\(([^()]*)\)(?:\s+-> ([^;]+))?;", ffi, re.MULTILINE)
     callbacks = re.findall(r'^pub type (\w+) =\s+Option<unsafe extern "C" fn\(([^()]*)\)(?: -> (.+))?>;', ffi, re.MULTILINE)
     lines = [signature_in_c(*function) for function in functions]
@@ -100,5 +101,5 @@ def check_layouts(arguments, path):
     if differ := [f"C has {a}, but Rust {b}" for a, b in zip(c, rust, strict=True) if a != b]:
         sys.exit("\n".join(["ffi.rs differs from the headers:", *differ]))
     check_signatures(ffi, out, include_flags(arguments))
-    if len(list(structs(ffi))) < 40 or len(constants(ffi)) < 150:  # what is compared at least
+    if len(list(structs(ffi))) < 40 or len(constants(ffi)) < 150:  # makes sure that enough was compared
         sys.exit("ffi.rs was not understood: too few structs or constants were compared")

@@ -1,4 +1,4 @@
-"""What must not compile, does not, and for the reason that refused.rs states."""
+"""Checks that the code in refused.rs does not compile, with the errors that the file states."""
 
 import json
 import re
@@ -9,7 +9,7 @@ SOURCE = Path(__file__).with_name("refused.rs")
 
 
 def expected():
-    """By line, the codes and messages behind `//~`; those behind `//~^` belong to the line of code above."""
+    """A map from lines to the codes and messages after `//~`. Those after `//~^` belong to the line of code above."""
     found, line_of_code = set(), 0
     for number, line in enumerate(SOURCE.read_text().splitlines(), 1):
         if not line.lstrip().startswith("//"):
@@ -30,14 +30,15 @@ def refused(toolchain, crate):
 
 
 def untested():
-    """Functions without an error: nothing in them is refused."""
+    """The functions of refused.rs in which no line has an expected error."""
     for name, body in re.findall(r"^fn (\w+)(.*?)^}", SOURCE.read_text(), re.MULTILINE | re.DOTALL):
         if "//~" not in body:
             yield f"{name}: no line has its message"
 
 
 def check_refused(toolchain, crate):
-    """What is wrong. Messages differ between releases of Rust: `toolchain` is the one that refused.rs was written for."""
+    """Returns what is wrong. `toolchain` is the release for which refused.rs was written, because messages differ by
+    release."""
     wanted, got = expected(), refused(toolchain, crate)
     lacking = [f"line {line} compiles, or not for the reason {code} {message}" for line, code, message in sorted(wanted - got)]
     return [*untested(), *lacking, *(f"line {line}: {code} {message}" for line, code, message in sorted(got - wanted))]

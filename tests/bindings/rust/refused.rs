@@ -1,10 +1,11 @@
-//! What must not compile. Each line that the compiler refuses has its message, behind `//~`; refused.py compares.
+//! Code that must not compile. Each line that the compiler refuses has the message after `//~`. refused.py compares
+//! them.
 use opdyno::*;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Mutex;
 
-// What a callback is lent ends with it.
+// The borrowed arguments of a callback are valid until it returns.
 
 static KEPT: Mutex<Option<TensorRef<'static>>> = Mutex::new(None);
 
@@ -30,7 +31,7 @@ fn metrics_are_used_on_another_thread(metrics: &mut Metrics) {
     });
 }
 
-// Closures are called on any thread, and any time later.
+// A closure may be called on any thread, at any later time.
 
 fn a_closure_is_not_send() -> Result<Function> {
     let count = Rc::new(1_i64);
@@ -77,7 +78,7 @@ fn a_collector_is_not_sync(state: Cell<i64>) -> Result<Collector> {
     Collector::new("counting", Counting(state))
 }
 
-// What owns a tensor's elements is dropped on any thread, and any time later.
+// The owner of a tensor's elements may be dropped on any thread, at any later time.
 
 fn an_owner_is_not_send() -> Result<Tensor> {
     let elements: Rc<[f32]> = [1.0].into();
@@ -101,7 +102,7 @@ fn a_range_is_shared(range: Range) {
     });
 }
 
-// What was given away is gone.
+// A moved value cannot be used.
 
 fn a_handle_is_used_behind_into_raw(function: Function) -> Result<()> {
     function.into_raw();
@@ -119,7 +120,7 @@ fn a_builder_is_used_when_it_has_finished(builder: ReportBuilder) -> Result<Repo
     builder.finish() //~ E0382 use of moved value: `builder`
 }
 
-// Elements and arguments live no longer than their tensor.
+// Elements and arguments must not outlive their tensor.
 
 fn elements_outlive_their_tensor(x: Tensor) -> Result<()> {
     let elements = x.as_slice::<f32>()?;
@@ -159,7 +160,7 @@ fn the_text_of_an_error_outlives_it(error: Error) -> &'static str {
     error.message() //~ E0515 cannot return value referencing function parameter `error`
 }
 
-// What is written has no other reader and no other writer.
+// While an object is written, no other reader or writer is allowed.
 
 fn elements_are_read_while_they_are_written(x: &mut Tensor) -> Result<()> {
     let before = x.as_slice::<f32>()?;
@@ -202,7 +203,7 @@ fn a_report_is_built_by_a_shared_reference(builder: &ReportBuilder) -> Result<()
     builder.add_call() //~ E0596 cannot borrow `*builder` as mutable, as it is behind a `&` reference
 }
 
-// What has one owner has no second one.
+// An object with a single owner cannot be cloned.
 
 fn parameters_are_cloned(params: &Params) -> Params {
     params.clone() //~ E0308 mismatched types
@@ -212,7 +213,7 @@ fn a_range_is_cloned(range: &Range) -> Range {
     range.clone() //~ E0308 mismatched types
 }
 
-// What nobody can check is unsafe.
+// Functions whose requirements cannot be checked are unsafe.
 
 fn a_c_function_is_safe(pointer: *mut std::ffi::c_void) -> Result<Function> {
     Function::from_c(pointer, "i32()", None, std::ptr::null_mut()) //~ E0133 call to unsafe function `opdyno::Function::from_c` is unsafe and requires unsafe block
@@ -255,7 +256,7 @@ fn a_pointer_becomes_a_handle(pointer: *mut ffi::opd_tensor) -> Option<Tensor> {
     Tensor::from_raw(pointer) //~ E0133 call to unsafe function `opdyno::Tensor::from_raw` is unsafe and requires unsafe block
 }
 
-// Elements are plain numbers; results are written by the crate alone.
+// Elements are primitive numbers. Only the crate can write results.
 
 fn elements_are_references(x: &Tensor) -> Result<&[&'static str]> {
     x.as_slice::<&'static str>() //~ E0277 the trait bound `&'static str: Element` is not satisfied
@@ -277,7 +278,7 @@ impl IntoResult for Wild {
     }
 }
 
-// Later versions may have more kinds.
+// A match of kinds must have a wildcard, because later versions may have more kinds.
 
 fn kinds_are_counted(value: Value) -> i64 {
     match value {

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the Rust crates: what is generated is what is committed, nothing of the C API is missing, and the tests pass."""
+"""Checks the Rust crates: the committed generated files are up to date, no part of the C API is missing, and the tests
+pass."""
 
 import json
 import os
@@ -23,12 +24,12 @@ SOURCE = ROOT / "bindings" / "rust"
 sys.path.append(str(SOURCE / "generator"))
 from generate import generate as generate_sources
 
-SKIPPED = 77  # as tests/abi/CMakeLists.txt knows it
+SKIPPED = 77  # the exit status that CMake counts as skipped; see tests/abi/CMakeLists.txt
 GENERATED = ("opdyno-sys/src/ffi.rs", "opdyno/src/generated.rs")
 
-NOT_SANITIZED = "many_rounds_leave_nothing_behind"  # it watches memory, which AddressSanitizer keeps for a while
+NOT_SANITIZED = "many_rounds_leave_nothing_behind"  # it measures memory, and AddressSanitizer delays freeing it
 
-# Fields of options that generated.rs cannot set, and who sets them.
+# Fields of options that generated.rs cannot set, with the file and the code that set them.
 SET_ELSEWHERE = {("opd_call_options", "outputs"): ("vm.rs", "options.outputs = ")}
 
 
@@ -51,14 +52,14 @@ def sources():
 
 
 def check_symbols(ffi):
-    """All that the library exports is there."""
+    """Checks that ffi.rs has all functions that the library exports."""
     exported = set(re.findall(r"^opd_\w+$", (ROOT / "tests" / "abi" / "symbols.txt").read_text(), re.MULTILINE))
     if missing := exported - set(re.findall(r"pub fn (opd_\w+)", ffi)):
         sys.exit(f"ffi.rs lacks {', '.join(sorted(missing))} of tests/abi/symbols.txt")
 
 
 def check_options(files):
-    """Each field of each struct of options can be set."""
+    """Checks that each field of each struct of options can be set."""
     for struct, fields in option_fields().items():
         made = re.search(rf"Result<ffi::{struct}> \{{(.*?)Ok\(raw\)", files["generated.rs"], re.DOTALL)
         given = set(re.findall(r"raw\.(?:r#)?(\w+) = ", made[1])) if made else set()
@@ -69,7 +70,7 @@ def check_options(files):
 
 
 def check_results(files):
-    """Each field of each result can be read."""
+    """Checks that each field of each result can be read."""
     for struct, fields in result_fields().items():
         made = re.search(rf"FnOnce\(\*mut ffi::{struct}\)(.*?)\n    \}}", files["generated.rs"], re.DOTALL)
         given = set(re.findall(r"\braw\.(\w+)", made[1])) if made else set()
@@ -90,19 +91,20 @@ def cargo_settings(arguments):
 
 
 def test_programs(cargo):
-    """By the directory that each test runs in, its programs, which are built where they are not."""
+    """Builds the test programs. Returns a map from the directory in which tests run to their programs."""
     step = ["cargo", "test", "--no-run", "--quiet", "--tests", "--message-format", "json-render-diagnostics"]
     messages = map(json.loads, subprocess.run(step, **cargo, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines())
     return [(Path(message["manifest_path"]).parent, message["executable"]) for message in messages if message.get("executable")]
 
 
 def run_sanitized(arguments):
-    """The test programs, linked with the shared library if they were not, by that of a build with sanitizers."""
+    """Runs the test programs with the shared library of a build with sanitizers. They are linked with a shared library
+    first."""
     build_dir = arguments.sanitized.resolve()
     if not (preloaded := runtime(build_dir)):
         return
     cargo, command = cargo_settings(arguments), runner(build_dir, preloaded)
-    cargo["env"]["OPDYNO_LINK"] = "dynamic"  # a static library is preferred where both are
+    cargo["env"]["OPDYNO_LINK"] = "dynamic"  # if both libraries exist, the static one would be preferred
     programs = test_programs(cargo)
     check_library(command, [program for _, program in programs], build_dir)
     with rpc_server(arguments) as address:
@@ -118,7 +120,7 @@ def main():
     if "--renew" in sys.argv:
         sys.argv.remove("--renew")
         return generate(parse_arguments(__doc__, "rust"), SOURCE)
-    if "--generated" in sys.argv:  # only this; among the fast tests, since each change of a header's comment matters
+    if "--generated" in sys.argv:  # only this check; a fast test, because each header comment affects it
         sys.argv.remove("--generated")
         arguments = parse_arguments(__doc__, "rust")
         if not swig_is_installed(arguments.cache):
@@ -161,7 +163,8 @@ def main():
 
 
 def run_documents(arguments, cargo):
-    """The README's programs, and that of docs/languages.md, which finds its model in the directory that examples run in."""
+    """Runs the programs of the README and of docs/languages.md. The latter finds its model in the directory where
+    examples run."""
     model = SOURCE / "opdyno" / "model.so"
     shutil.copyfile(artifact(), model)
     try:

@@ -1,4 +1,5 @@
-"""What needs another Rust than the one that is used: the oldest one that the crates state, and Miri, which a nightly has."""
+"""Checks with other Rust toolchains: the oldest release that the crates allow, and Miri, which needs a nightly
+release."""
 
 import json
 import re
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from refused import check_refused
 
-NIGHTLY = "nightly-2026-05-20"  # its Miri was tried; others may have other rules
+NIGHTLY = "nightly-2026-05-20"  # Miri of this release was tested; other releases may have other rules
 FLAGS = "-Zmiri-strict-provenance -Zmiri-symbolic-alignment-check"
 
 
@@ -31,7 +32,7 @@ def run(source, cargo, toolchain, step, **settings):
 
 
 def library_of(messages):
-    """The crate opdyno as Cargo's messages tell."""
+    """The path of the compiled crate opdyno, from Cargo's messages."""
     for message in map(json.loads, messages.splitlines()):
         if message["reason"] == "compiler-artifact" and message["target"]["name"] == "opdyno" and not message["profile"]["test"]:
             return Path(next(name for name in message["filenames"] if name.endswith(".rmeta")))
@@ -39,7 +40,7 @@ def library_of(messages):
 
 
 def check_oldest(source, cargo, features):
-    """The crates compile with the oldest Rust that they state, and what must not compile does not."""
+    """Checks that the crates compile with the oldest Rust that they allow, and that refused.rs does not compile."""
     oldest = re.search(r'^rust-version = "(.*)"$', (source / "Cargo.toml").read_text(), re.MULTILINE)[1]
     if not installed(oldest, ["rustc"]):
         return print(f"skipped: Rust {oldest} cannot be installed here, so no test shows that it is enough, nor what it refuses", flush=True)
@@ -51,7 +52,7 @@ def check_oldest(source, cargo, features):
 
 
 def check_memory(source, cargo):
-    """Miri finds nothing wrong in the crate's unsafe code, as far as tests/memory.rs reaches it."""
+    """Checks with Miri the unsafe code of the crate that tests/memory.rs reaches."""
     if not installed(NIGHTLY, ["cargo", "miri"], "miri", "rust-src"):
         return print(f"skipped: {NIGHTLY} with Miri cannot be installed here, so no test runs by it", flush=True)
     step = ["miri", "test", "--quiet", "--package", "opdyno", "--features", "opdyno/ndarray", "--test", "memory"]
