@@ -1,5 +1,5 @@
-"""The description of the C API from which the bindings are made. It joins the contents of SWIG's XML with facts that
-only the headers' comments have. bindings/api/README.md lists the words of comments that have a meaning here."""
+"""The description of the C API from which the bindings are made. It joins the content of SWIG's XML with facts that
+only the headers' comments have. bindings/api/README.md lists the words that have a meaning in comments."""
 
 import re
 from dataclasses import dataclass
@@ -14,19 +14,19 @@ ITEMS = {TEXT: "S", "DLDevice": "D", "int32_t": "I", "int64_t": "N"}
 
 @dataclass
 class Field:
-    """A field of options. Its kind is i, l, L or f for numbers of 32 bits, int64, uint64 or double; s text, d device, h
-    handle; S, D, H, I, N arrays of texts, devices, handles, int32s and int64s."""
+    """A field of options. Kinds: i, l, L, f are numbers (32 bits, int64, uint64, double); s is a text, d a device, h a
+    handle; S, D, H, I, N are arrays of texts, devices, handles, int32s, int64s."""
 
     name: str
     type: str  # as SWIG encodes it, outermost first
     says: str  # the comment
     kind: str
-    handle: str | None  # of h and H: the class
-    enum: str | None  # of numbers and arrays of them: C's enum
+    handle: str | None  # kinds h and H: the class
+    enum: str | None  # numbers and arrays of numbers: the C enum
     is_flag: bool  # 0 or 1
-    count: str | None  # of arrays: the field with their number of items
-    like: str | None  # of arrays without it: the array with as many items, or "args" of the call
-    has_nulls: bool  # of arrays of texts: some may be NULL
+    count: str | None  # arrays: the field with the number of items
+    like: str | None  # arrays without such a field: the array with the same number of items, or "args" of the call
+    has_nulls: bool  # arrays of texts: items may be NULL
 
     @property
     def unit(self):
@@ -41,7 +41,7 @@ class Struct:
 
 @dataclass
 class Result:
-    """A field of a result, which a function fills in."""
+    """A field of a result. A function fills it in."""
 
     name: str
     type: str  # as SWIG encodes it, outermost first
@@ -55,7 +55,7 @@ class Api:
         self.tree, self.comments = Tree(xml), comments
         self.handles = {rule.type.removeprefix("p."): rule.details[0] for rule in self.tree.rules if rule.role == "handle"}
         self.options = [self.struct(name) for name in self.named("options")]
-        self.results = self.named("results")  # names of structs
+        self.results = self.named("results")  # the names of the structs
 
     def named(self, role):
         return [rule.details[0] for rule in self.tree.rules if rule.role == role]
@@ -108,8 +108,8 @@ def optional_parameters(comments):
 
 
 def optional_results(comments):
-    """Functions whose result may be NULL according to their comment. If the result is an error, NULL is not a
-    result."""
+    """The functions whose result may be NULL according to their comment. Functions that return an error are left out,
+    because their NULL means success."""
     return [function for function, comment in comments.items() if re.search(r"@return Borrowed[^.]*NULL if there is none", comment)]
 
 

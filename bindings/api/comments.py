@@ -1,4 +1,4 @@
-"""The doc comments of the public headers, which SWIG's XML lacks."""
+"""Reads the doc comments of the public headers, because SWIG's XML lacks them."""
 
 import re
 
@@ -12,8 +12,8 @@ def text_of(comment):
 
 
 def comments_of(directories):
-    """The texts of the comments by name. A function, struct or enum has the comment before its declaration.
-    "struct.field" and the item of an enum have the comment beside or before it."""
+    """A map from names to comments. The comment of a function, struct or enum is before its declaration. The comment of
+    "struct.field" or of an enum item is beside or before it."""
     found = {}
     for header in (header for directory in directories for header in sorted((directory / "opdyno").glob("*.h"))):
         content = header.read_text()
@@ -34,7 +34,7 @@ def comments_of(directories):
 
 
 def result_text(comment):
-    """The comment of a result without the parts that concern only C: pointers, versions."""
+    """The comment of a result without the parts that only concern C, such as pointers and versions."""
     text = re.sub(r" ?Pointers are borrowed[^.]*\.|[;,]? ?since 0\.\d+[^;.]*", "", " ".join(comment.split()))
     return re.sub(r"^UTF-8$", "", text).strip()
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the parts of the description of the C API that SWIG and the native parts of the bindings read: OUT/api_rules.i
-says what may be none and which functions block, OUT/option_fields.h has the fields of options, OUT/result_fields.h
-those of results."""
+"""Writes the parts of the description of the C API that SWIG and the native parts of the bindings read. OUT/api_rules.i
+says which parameters may be none and which functions block. OUT/option_fields.h has the fields of options,
+OUT/result_fields.h the fields of results."""
 
 import argparse
 import subprocess
@@ -48,7 +48,7 @@ def result_fields(api):
 
 
 def describe(swig, directories, out):
-    """Returns the description. The files that are made from it are in `out`."""
+    """Returns the description, and writes the files that are made from it to `out`."""
     out.mkdir(parents=True, exist_ok=True)
     comments = comments_of(directories)
     (out / "api_rules.i").write_text("\n".join(rules(comments)) + "\n")

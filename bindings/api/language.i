@@ -1,5 +1,6 @@
-/* The shared rules for the description of the C API: SWIG's XML shows as typemaps of the method "opd" which structs are
- * handles, options and results. The other rules say nothing here. See bindings/swig/rules.md. */
+/* The implementation of the shared rules (bindings/swig/rules.md) for the description of the C API. In SWIG's XML,
+ * typemaps of the method "opd" mark the structs that are handles, options and results. The other rules are empty here.
+ * */
 %module opdyno
 %include <opdyno/dlpack.h>
 

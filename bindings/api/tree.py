@@ -1,4 +1,4 @@
-"""The contents of SWIG's XML: types, functions, constants, and which structs are handles and options."""
+"""Reads SWIG's XML: types, functions, constants, and the structs that are handles, options and results."""
 
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
@@ -24,10 +24,10 @@ def parameters(element):
 @dataclass
 class Function:
     name: str
-    type: str  # of its result
+    type: str  # the type of its result
     parameters: list
     offered: bool  # not ignored
-    inline: bool  # in the header, not in the library
+    inline: bool  # defined in the header, not exported by the library
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Rule:
 
 
 def split(text, separator):
-    """Splits outside parentheses."""
+    """Splits a text at the separators outside of parentheses."""
     parts, depth, part = [], 0, ""
     for c in text:
         depth += (c == "(") - (c == ")")

@@ -1,7 +1,7 @@
-/* Errors: a function that returns `opd_error *` throws it, or returns its out_ parameters. */
+/* Errors. If a function returns `opd_error *`, the binding throws the error, or returns the out_ parameters. */
 %opd_throws(opd_error *)
 
-/* An error that is a result, not a failure. */
+/* Here the error is a result, not a failure. */
 %opd_error_as_result(opd_closure_take_error)
 
 /* Bindings convert their language's exceptions to errors and back. */

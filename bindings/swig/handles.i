@@ -1,8 +1,8 @@
 /* Handles: %opd_handle(C type, class).
  *
- * An argument `T *` borrows the handle; see optional.i for none (null). `T **out_x` gives a new reference, which the
- * language's object owns. Functions that add or end references are not offered: objects of the
- * language release theirs by themselves. */
+ * An argument `T *` borrows the handle; optional.i says where null is allowed. `T **out_x` returns a new reference,
+ * which the language's object owns. Functions that add or release references are not offered, because the objects of
+ * the language release their references themselves. */
 %opd_handle(opd_tensor, Tensor)
 %opd_handle(opd_function, Function)
 %opd_handle(opd_module, Module)
@@ -28,7 +28,7 @@
 %opd_handles_in(opd_collector, Collector, opd_collector *const *collectors, int32_t num_collectors)
 %opd_handles_in(opd_trace, Trace, const opd_trace *const *traces, int32_t num_traces)
 
-/* Objects manage their reference counts themselves. */
+/* The language's objects manage reference counts themselves. */
 %ignore opd_buffer_retain;
 %ignore opd_buffer_release;
 %ignore opd_error_retain;
@@ -40,7 +40,7 @@
 %ignore opd_value_retain;
 %ignore opd_value_release;
 
-/* Options: structs that begin with struct_size, filled by an _init function. %opd_options(struct). */
+/* Options are structs that begin with struct_size and have an _init function: %opd_options(struct). */
 %opd_options(opd_module_options)
 %opd_options(opd_export_options)
 %opd_options(opd_params_options)
@@ -62,7 +62,7 @@
 %opd_options(opd_telemetry_options)
 %opd_options(opd_telemetry_value)
 
-/* Results: structs whose struct_size the caller sets. %opd_stats(struct). */
+/* Results are structs whose struct_size the caller sets: %opd_stats(struct). */
 %opd_stats(opd_memory_stats)
 %opd_stats(opd_kv_stats)
 %opd_stats(opd_params_stats)

@@ -1,12 +1,12 @@
-// Memory that a caller lends to a function of the language: an argument of kind OPD_DLTENSOR. The function gets a
-// tensor from opd_tensor_borrow(). After the function has returned, the binding ends the loan by
+// Handles memory that a caller lends to a callback, which is an argument of kind OPD_DLTENSOR. The callback gets a
+// tensor from opd_tensor_borrow(). After the callback has returned, the binding ends the loan by
 // opd_tensor_end_borrow().
 #pragma once
 #include <opdyno/opdyno.h>
 
 namespace opdrules {
 
-// Makes the result of such a function owned. A tensor of lent memory is copied, because the caller owns the memory.
+// Makes the result of a callback owned. A tensor of lent memory is copied, because the caller owns the memory.
 inline opd_error *own_result(const opd_value &view, opd_value *out) {
   const auto *tensor = view.type == OPD_TENSOR ? reinterpret_cast<const opd_tensor *>(view.u.object) : nullptr;
   if (!opd_tensor_is_borrowed(tensor)) return opd_value_retain(&view, out);

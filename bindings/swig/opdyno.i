@@ -1,6 +1,6 @@
-/* The one interface from which every language's binding is made. It reads the public headers as they are; the rules say
- * once, for all languages, the meaning of their C idioms. How a language expresses an idiom stands in its own language.i,
- * which names the module and defines the macros that the rules use: see rules.md. */
+/* The SWIG interface from which every language's binding is made. It reads the public headers unchanged. The rules
+ * state the meaning of the headers' C idioms once for all languages. Each language has its own language.i, which names
+ * the module and defines the macros that the rules use; see rules.md. */
 %include "language.i"
 %include <stdint.i>
 
@@ -9,10 +9,10 @@
 %include "errors.i"
 %include "values.i"
 %include "callbacks.i"
-%include "api_rules.i"  /* made by bindings/api: values that may be none, functions that block */
+%include "api_rules.i"  /* made by bindings/api: parameters that may be none, functions that block */
 
 %ignore opd_value;
-/* For the native parts of bindings, which report their language's stack. */
+/* Only for the native parts of bindings, which report their language's stack. */
 %ignore opd_stack_frame;
 %ignore opd_stack_push;
 %ignore opd_stack_pop;
@@ -37,7 +37,7 @@
 %include <opdyno/benchmark.h>
 %include <opdyno/roofline.h>
 %include <opdyno/rpc.h>
-/* No binding has a server, so these are not set. */
+/* No binding offers a server, so its options are not set. */
 %warnfilter(451) opd_rpc_serve_options;
 %ignore opd_rpc_serve_options::admit;
 %ignore opd_rpc_serve_options::user_data;

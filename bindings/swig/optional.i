@@ -1,9 +1,10 @@
 /* Handles and texts that may be none (null): %opd_optional(function, parameter). bindings/api writes these rules from the
- * headers' comments. None for any other is refused before the function is called, by the typemaps of handles and texts.
+ * headers' comments. For all other parameters, the typemaps of handles and texts refuse none before the function is
+ * called.
  *
- * Typemaps cannot be made for one function, but know the names of function and parameter: a rule is a macro of C with
- * nothing behind it, and OPD_IS_OPTIONAL($symname, $1_name) tells whether it leaves any text. SWIG's XML has no C: there
- * it is a typemap with the two names. */
+ * A typemap cannot be made for one function, but it knows the names of function and parameter. So a rule defines an
+ * empty C macro, and OPD_IS_OPTIONAL($symname, $1_name) tells whether the macro leaves any text. SWIG's XML contains no
+ * C code: there, a rule is a typemap with the two names. */
 %{
 #define OPD_TEXT(X) #X
 #define OPD_TEXT_OF(X) OPD_TEXT(X)

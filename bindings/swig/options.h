@@ -1,5 +1,5 @@
-// The fields of the options by their names, for bindings that read options from a map of their language. Numbers of
-// items are not fields, because they follow from the lists.
+// Finds fields of options by name, for bindings that read options from a map of their language. Numbers of items are
+// not fields, because they follow from the lists.
 #pragma once
 #include <opdyno/opdyno.h>
 
@@ -14,11 +14,11 @@ namespace opdrules {
 
 struct Field {
   const char *name;
-  char kind;  // of bindings/api/api.py
+  char kind;  // as in bindings/api/api.py
   size_t place;
-  const char *handle;  // class of handles
-  int count_place;     // of lists: the offset of their number of items; -1: none
-  const char *like;    // of lists without it: the list with as many items; "args": the arguments of the call
+  const char *handle;  // handles: the class
+  int count_place;     // lists: the offset of the number of items; -1: none
+  const char *like;    // lists without count_place: the list of the same length; "args": the call's arguments
 };
 using Fields = std::vector<Field>;
 
@@ -33,7 +33,7 @@ void store(void *options, size_t place, const T &value) {
   std::memcpy(static_cast<char *>(options) + place, &value, sizeof value);
 }
 
-// The lists to which options point. They live as long as this object.
+// Owns the lists to which options point.
 class Lists {
  public:
   template <class T>
@@ -53,6 +53,6 @@ class Lists {
   std::tuple<Of<const char *>, Of<DLDevice>, Of<void *>, Of<int32_t>, Of<int64_t>> all_;
 };
 
-#include "option_fields.h"  // made by bindings/api: fields_of(const STRUCT *) for each struct of options
+#include "option_fields.h"  // made by bindings/api; has fields_of(const STRUCT *) for each struct of options
 
 }  // namespace opdrules

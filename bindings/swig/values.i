@@ -1,5 +1,6 @@
-/* Values. `const opd_value *` views a value of the language for the call; `opd_value *out_x` returns one.
- * %opd_value_in(parameter), %opd_value_out(parameter), %opd_values_in(pointer, count), and so for the other kinds. */
+/* Values. `const opd_value *` views a value of the language for the call; `opd_value *out_x` returns a value. The
+ * macros are %opd_value_in(parameter), %opd_value_out(parameter), %opd_values_in(pointer, count). Other kinds have
+ * similar macros. */
 %opd_value_in(const opd_value *value)
 %opd_value_in(const opd_value *key)
 %opd_value_out(opd_value *out_value)
@@ -10,7 +11,7 @@
 %opd_values_in(const opd_value *items, int32_t count)
 %opd_pairs_in(const opd_value *pairs, int32_t count)
 
-/* Bytes and text. A buffer is text or bytes by its name. */
+/* Bytes and text. The name of a buffer tells whether it is text or bytes. */
 %opd_bytes_in(const void *data, size_t size)
 %opd_bytes_in(const char *data, size_t size)
 %opd_bytes_in(const char *json, size_t size)
@@ -54,8 +55,8 @@
 %opd_arrow_stream_out(ArrowArrayStream *out_stream)
 
 /*
- * Not wrapped: functions that make values, memory behind bare pointers, and features that the languages have
- * themselves.
+ * These functions are not wrapped: they make values, use memory behind bare pointers, or have a counterpart in the
+ * languages.
  */
 %ignore opd_none;
 %ignore opd_int;
@@ -73,7 +74,7 @@
 %ignore opd_buffer_data;
 %ignore opd_buffer_size;
 %ignore opd_tensor_view;
-%ignore opd_tensor_borrow;  /* for the native parts of bindings, around callbacks */
+%ignore opd_tensor_borrow;  /* only for the native parts of bindings, around callbacks */
 %ignore opd_tensor_end_borrow;
 %ignore opd_tensor_is_borrowed;
 %ignore opd_tensor_copy_to_bytes;
@@ -87,7 +88,7 @@
 %ignore opd_memory_set_hooks;
 %ignore opd_memory_hooks;
 
-/* Experimental: programs are built in C. */
+/* Experimental functions that build programs, only for C. */
 %ignore opd_operand_register;
 %ignore opd_operand_immediate;
 %ignore opd_instruction;
