@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
 """Writes the generated parts of the Python package: the files of bindings/api/describe.py, and the module of results,
-OUT/_results.py. It has a class for each struct that a function fills in, with its fields and the comments of the
-header."""
+OUT/_results.py. The module has a class for each struct that a function fills in, with the struct's fields and the
+comments of the header."""
 
 import re
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path += [str(HERE.parent / "api"), str(HERE / "opdyno-source" / "bindings" / "api")]  # the latter in an sdist
+sys.path += [str(HERE.parent / "api"), str(HERE / "opdyno-source" / "bindings" / "api")]  # the second one in an sdist
 from api import SIZES
 from comments import result_text
 from describe import described
 
-NAMES = {"opd_kv_stats": "KVStats"}  # as KVState, whose name is TVM's; others are as in C
-# By type as SWIG encodes it, the type in Python, and its default. What has none must be given.
+NAMES = {"opd_kv_stats": "KVStats"}  # like TVM's name KVState; other classes have their C names
+# By C type in SWIG's encoding: the Python type and the default. A field without a default must be given.
 TYPES = {**dict.fromkeys(("int32_t", "uint32_t", "int64_t", "uint64_t", "size_t"), ("int", "0")), "double": ("float", "0.0"),
          "p.q(const).char": ("str", ""), "DLDataType": ("DataType", ""), SIZES: ("Shape", "")}
 TRUTH = ("bool", "False")
@@ -45,7 +45,7 @@ def sentence(text):
 
 
 def in_python(comment, is_truth=False):
-    """Converts a comment of C to one of Python."""
+    """Converts a C comment to a Python docstring."""
     text = result_text(comment)
     for c_name, python in METHODS.items():
         text = text.replace(c_name, python)
@@ -74,9 +74,9 @@ def wrapped(text, indent):
 def class_lines(api, struct):
     name, fields = class_name(struct), [(field, *type_of(struct, field)) for field in api.result_fields(struct)]
     yield f"\n\nclass {name}(Record):\n{wrapped(in_python(api.comments[struct]), '    ')}\n\n    __slots__ = {{"
-    yield from (f"        {field.name!r}: {says(field)!r}," for field, *_ in fields)  # help() shows these
+    yield from (f"        {field.name!r}: {says(field)!r}," for field, *_ in fields)  # help() shows these texts
     yield "    }"
-    for field, type_, _ in fields:  # editors show these
+    for field, type_, _ in fields:  # editors show these fields
         yield f"    {field.name}: {type_}\n{wrapped(says(field), '    ')}"
     yield "\n    def __init__(\n        self,\n        *,"
     yield from (f"        {field.name}: {type_}{f' = {default}' if default else ''}," for field, type_, default in fields)

@@ -1,4 +1,5 @@
-"""scikit-build-core, with the repository's sources laid beside an sdist's own files, so that it builds anywhere."""
+"""The build backend: scikit-build-core, which also adds the repository's sources to an sdist, so that the sdist builds
+anywhere."""
 
 import shutil
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ NEEDED = ["CMakeLists.txt", "LICENSE", "cmake", "examples", "include", "pkgconfi
 
 @contextmanager
 def staged_sources():
-    if STAGED.exists() or not (REPOSITORY / "include" / "opdyno").exists():  # it is such an sdist
+    if STAGED.exists() or not (REPOSITORY / "include" / "opdyno").exists():  # this is such an sdist
         yield
         return
     try:

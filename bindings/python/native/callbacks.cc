@@ -1,16 +1,18 @@
-// Python callables as packed functions. They run on the thread from which native code calls them.
+// Python callbacks for the library: packed functions, logs and collectors. They run on the thread on which native code
+// calls them.
 #include "core.h"
 #include "loans.h"
 
 namespace opdpy {
 namespace {
 
-// A callback's result is owned: a view of Python's memory, or of memory that the caller lent, is copied.
+// Converts a callback's result to an owned value. A view of Python's memory, or of memory that the caller lent, is
+// copied.
 opd_error *give(PyObject *result, opd_value *out) {
   Arguments views;
   opd_value view;
   if (!views.view(result, &view)) return error_of_exception();
-  if (view.type == OPD_DLTENSOR) {  // an array: the tensor keeps it
+  if (view.type == OPD_DLTENSOR) {  // an array becomes a tensor, which keeps it
     opd_tensor *tensor = nullptr;
     if (!shared_tensor(result, &tensor)) return error_of_exception();
     *out = opd_value_of_object(tensor);
@@ -19,7 +21,7 @@ opd_error *give(PyObject *result, opd_value *out) {
   return opdrules::own_result(view, out);
 }
 
-// Ends the loans of the caller's memory. Python code that kept such a tensor gets errors.
+// Ends the loans of the caller's memory. If Python code kept such a tensor, its later use is an error.
 void end_loans(PyObject *tuple, const opd_value *args, int32_t num_args) {
   for (int32_t i = 0; i < num_args; ++i)
     if (args[i].type == OPD_DLTENSOR)
@@ -50,7 +52,7 @@ opd_error *run_callback(void *callable, const opd_value *args, int32_t num_args,
 namespace {
 
 void end(void *callable) {
-  if (!Py_IsInitialized()) return;  // its memory went with Python
+  if (!Py_IsInitialized()) return;  // the object's memory was freed with Python
   with_gil([&] { Py_DECREF(static_cast<PyObject *>(callable)); });
 }
 
@@ -68,7 +70,7 @@ void log(void *callable, opd_log_level level, const char *message) {
 
 // ---- collectors
 
-// Calls a method with one argument, which it takes over. Returns null with an exception.
+// Calls a method with one argument, and takes the argument over. Returns null with an exception.
 PyObject *ask(void *collector, const char *method, PyObject *argument) {
   PyObject *name = argument ? PyUnicode_FromString(method) : nullptr;
   PyObject *result =
@@ -122,7 +124,7 @@ bool set_metric(PyObject *item, opd_metrics *metrics) {
 opd_error *stop_collector(void *collector, void *state, opd_metrics *metrics) {
   if (!Py_IsInitialized()) return nullptr;
   return with_gil([&]() -> opd_error * {
-    PyObject *given = ask(collector, "_stop", static_cast<PyObject *>(state));  // the state held a reference
+    PyObject *given = ask(collector, "_stop", static_cast<PyObject *>(state));  // takes over the state
     PyObject *items = given ? PySequence_Tuple(given) : nullptr;
     Py_XDECREF(given);
     bool is_good = items != nullptr;

@@ -1,12 +1,12 @@
 // Lets Python's cycle collector see through native objects.
 //
-// A callable that native code keeps has one reference which belongs to its opd_function. If only one handle keeps that
+// If native code keeps a callable, its opd_function holds one reference to the callable. If only one handle keeps that
 // function alive, the handle shows the callable to the collector as its own (tp_traverse), and releases the native
-// object when the collector asks (tp_clear). Several handles may keep one VM: its own, and those of its functions and
-// evaluators. These have a Python reference to the VM's handle, which traverses for all of them.
+// object when the collector requests it (tp_clear). Several handles may keep one VM: the VM's own handle, and those of
+// its functions and evaluators. The others have a Python reference to the VM's handle, which traverses for all of them.
 //
-// While any native call is running, counts may change between two visits of one collection. So nothing is shown then,
-// and cycles through native objects stay until a later collection.
+// While a native call is running, counts may change between two visits of one collection. So handles show nothing to
+// the collector then, and cycles through native objects stay until a later collection.
 #include <algorithm>
 
 #include "core.h"

@@ -1,5 +1,6 @@
-// The part of the binding that SWIG's typemaps call: handles as Python objects, values there and back, errors as
-// exceptions. Limited API of Python 3.11.
+// Declarations of the Python binding's native code, which SWIG's typemaps use: handles as Python objects, conversion of
+// values, errors as exceptions, the GIL, callbacks, options, signals and stacks. It uses the Limited API of Python
+// 3.11.
 #pragma once
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -23,25 +24,25 @@ namespace opdpy {
 
 // ---- handles: native/handle.cc
 
-struct Kind {        // of a handle
-  const char *name;  // of the Python class
+struct Kind {        // a kind of handle
+  const char *name;  // the name of the Python class
   void (*release)(void *handle);
   PyObject *python_class = nullptr;  // set by register_class()
 };
 struct Handle {
-  PyObject_HEAD void *pointer;  // null: not usable yet
+  PyObject_HEAD void *pointer;  // null: the handle is not usable yet
   Kind *kind;
 };
 
-// A handle whose native object may keep Python callables, which may refer to the handle. The cycle collector sees
-// through it: native/collected.cc.
+// A handle whose native object may keep Python callables, which may refer to the handle. It supports the cycle
+// collector; see native/collected.cc.
 struct Collected : Handle {
-  PyObject *owner;                      // the VM's handle, if the object keeps that VM: see set_owner(); may be null
-  std::vector<void *const *> *members;  // of an owner: the places of the native references of its members
+  PyObject *owner;                      // the VM's handle if the object keeps a VM, else null; see set_owner()
+  std::vector<void *const *> *members;  // owner only: the addresses of its members' native references
 };
 
 extern PyTypeObject *handle_type, *collected_type;
-Kind *kind_of(const char *name);  // one for each name, made at its first use
+Kind *kind_of(const char *name);  // there is one for each name, made at its first use
 template <class T>
 Kind *add_kind(const char *name, void (*release)(T *)) {
   Kind *kind = kind_of(name);
@@ -52,22 +53,23 @@ Kind *add_kind(const char *name, void (*release)(T *)) {
 inline Handle *as_handle(PyObject *object) {
   return PyObject_TypeCheck(object, handle_type) ? reinterpret_cast<Handle *>(object) : nullptr;
 }
-PyObject *new_handle(Kind *kind, void *pointer);  // takes the reference over, also when it fails
-// None gives null. -1 with a TypeError, or with a RuntimeError for a tensor whose loan has ended.
+PyObject *new_handle(Kind *kind, void *pointer);  // takes the reference over, even if it fails
+// Converts an object to a handle; None becomes null. Returns -1 with a TypeError, or with a RuntimeError for a tensor
+// whose loan has ended.
 int to_handle(PyObject *object, const Kind *kind, const char *what, void **out_pointer);
 
-// False with a RuntimeError if the native tensor was lent for a call that has ended.
+// Returns false with a RuntimeError if the native tensor was lent for a call that has ended.
 bool check_loan(const void *tensor);
 
-// Tells the collector that the object at `place` keeps the native VM of the handle `owner`. Returns a new reference to
-// the owner, or null if it is not such a handle. leave_owner() ends this.
+// Tells the collector that the native object whose reference is at `place` keeps the VM of the handle `owner`. Returns
+// a new reference to the owner, or null if `owner` is not such a handle. leave_owner() reverts this.
 PyObject *join_owner(PyObject *owner, void *const *place);
 void leave_owner(PyObject *&owner, void *const *place);
-void set_owner(PyObject *object, PyObject *owner);  // of a Collected; once
+void set_owner(PyObject *object, PyObject *owner);  // `object` is a Collected; call only once
 
 // ---- values: native/values.cc
 
-struct BufferView {  // a tensor argument in a Python buffer
+struct BufferView {  // a tensor argument whose memory is a Python buffer
   Py_buffer buffer;
   DLTensor tensor;
   int64_t strides[8];
@@ -79,11 +81,11 @@ struct BufferView {  // a tensor argument in a Python buffer
 
 // How the elements of a read-only buffer (an array with flags.writeable = False) are passed to a function.
 enum class ReadOnly : bool {
-  kMarked,  // as a tensor with the read-only flag: a function that may write it refuses it
-  kViewed,  // as a plain view: the callee copies arguments, like a VM
+  kMarked,  // as a tensor with the read-only flag, which a function that may write refuses
+  kViewed,  // as a plain view, for a callee that copies its arguments, like a VM
 };
 
-// Views of Python objects as arguments, and the objects that must live as long.
+// Arguments that view Python objects, and the objects that must live as long as the views.
 class Arguments {
  public:
   explicit Arguments(ReadOnly read_only = ReadOnly::kViewed) : read_only_(read_only) {}
@@ -92,7 +94,7 @@ class Arguments {
     for (auto &value : owned_) opd_value_release(&value);
     for (PyObject *object : held_) Py_DECREF(object);
   }
-  // Returns false with an exception that names argument `what`, from 0 (negative: none).
+  // Returns false with an exception. The exception names the argument by its index `what`, unless `what` is negative.
   bool add(PyObject *object, int what = -1);
   bool add_all(PyObject *sequence);
   const opd_value *data() const { return count_ ? (more_.empty() ? few_ : more_.data()) : nullptr; }
@@ -112,7 +114,7 @@ class Arguments {
   std::vector<opd_value> more_;
   size_t count_ = 0;
   const ReadOnly read_only_;
-  int depth_ = 0;  // of the container that is being converted
+  int depth_ = 0;  // nesting depth of the container that is being converted
   std::vector<opd_value> owned_;
   std::vector<PyObject *> held_;
   std::vector<std::unique_ptr<BufferView>> buffers_;
@@ -123,19 +125,20 @@ class Arguments {
   std::vector<std::unique_ptr<ByteView>> bytes_;
 };
 
-PyObject *from_value(opd_value value);        // takes it over, even if it fails
-PyObject *from_view(const opd_value &value);  // borrows it
-PyObject *text_of(opd_buffer *buffer);        // these take the buffer over
+PyObject *from_value(opd_value value);        // takes the value over, even if it fails
+PyObject *from_view(const opd_value &value);  // borrows the value
+PyObject *text_of(opd_buffer *buffer);        // these functions take the buffer over
 PyObject *bytes_of(opd_buffer *buffer);
-bool buffer_to_dltensor(PyObject *object, std::unique_ptr<BufferView> &out);  // false: no exception, no such buffer
-bool from_dlpack(PyObject *object, opd_tensor **out_tensor);                  // false with an exception
-// A tensor that shares the elements of a buffer or of an object with DLPack. False with an exception.
+bool buffer_to_dltensor(PyObject *object, std::unique_ptr<BufferView> &out);  // false without an exception: no buffer
+bool from_dlpack(PyObject *object, opd_tensor **out_tensor);                  // returns false with an exception
+// Makes a tensor that shares the elements of a buffer or of an object with DLPack. Returns false with an exception.
 bool shared_tensor(PyObject *object, opd_tensor **out_tensor);
-// A tensor of the buffer's memory, which it keeps. It is read-only if the buffer is. False with an exception.
+// Makes a tensor of the buffer's memory, which it keeps. If the buffer is read-only, the tensor is, too. Returns false
+// with an exception.
 bool tensor_of_buffer(std::unique_ptr<BufferView> buffer, opd_tensor **out_tensor);
 
-// Plain types of the package: native/types.cc. `is_` is true for the package's own class. `to_` accepts objects that
-// can be converted to it, or sets an exception.
+// Plain types of the package, in native/types.cc. `is_` functions test for the package's own class. `to_` functions
+// accept objects that can be converted to the type, or set an exception.
 bool is_dtype(PyObject *object);
 bool is_vouched(PyObject *object);  // opdyno.reads_only(array)
 bool is_device(PyObject *object);
@@ -145,22 +148,22 @@ bool to_device(PyObject *object, DLDevice *out);
 PyObject *from_dtype(DLDataType dtype);
 PyObject *from_device(DLDevice device);
 PyObject *shape_of(const int64_t *dims, Py_ssize_t count);
-// Text for C, borrowed from the object. Null with a TypeError, or with a ValueError for a NUL character, which would
-// end it in C. `what` names the text in messages.
+// Text for C, borrowed from the object. Returns null with a TypeError, or with a ValueError for a NUL character, which
+// would end the text in C. `what` names the text in messages.
 const char *text_for_c(PyObject *object, const char *what);
-bool to_text(PyObject *object, const char *what, const char **out);  // the same, but None gives null
-bool to_handles(PyObject *sequence, const Kind *kind, const char *what, std::vector<void *> &out);  // likewise
+bool to_text(PyObject *object, const char *what, const char **out);  // like text_for_c(), but None becomes null
+bool to_handles(PyObject *sequence, const Kind *kind, const char *what, std::vector<void *> &out);  // like to_text()
 bool to_texts(PyObject *sequence, std::vector<const char *> &out, const char *what);  // borrowed from the items
 
 bool to_signatures(PyObject *dict, std::vector<const char *> &names, std::vector<const char *> &signatures);
 bool to_pointer(PyObject *object, void **out);     // an int, c_void_p, Handle or None
-DLTensor *dltensor_of(const opd_value &view);      // or null
-PyObject *arrow_capsule(ArrowArrayStream stream);  // takes it over, even if it fails
+DLTensor *dltensor_of(const opd_value &view);      // null if the value is not a tensor
+PyObject *arrow_capsule(ArrowArrayStream stream);  // takes the stream over, even if it fails
 
 // ---- numbers: native/numbers.cc
 
-// Numbers of C. False with a TypeError for an object that is not a number, or with an OverflowError for a number that
-// does not fit. `what` names the number in messages.
+// Convert Python numbers to C numbers. Return false with a TypeError for an object that is not a number, or with an
+// OverflowError for a number that does not fit. `what` names the number in messages.
 bool to_integer(PyObject *object, const char *what, int64_t low, uint64_t high, uint64_t *out);
 bool to_number(PyObject *object, const char *what, double *out);
 template <class T>
@@ -178,7 +181,7 @@ bool to_item(PyObject *object, const char *list, size_t index, T *out) {
 }
 bool to_dims(PyObject *object, const char *what, std::vector<int64_t> &out);  // a sequence of int, or one int
 
-class Bytes {  // text, or anything that is a buffer of bytes
+class Bytes {  // text or a buffer of bytes
  public:
   Bytes() = default;
   Bytes(const Bytes &) = delete;
@@ -199,24 +202,24 @@ class Bytes {  // text, or anything that is a buffer of bytes
 // ---- errors: native/errors.cc
 
 void raise(opd_error *error);     // sets the exception; takes the error over
-opd_error *error_of_exception();  // takes the pending exception, which is raised again when the error is raised
+opd_error *error_of_exception();  // takes the pending exception; raise() of the error raises it again
 
 // ---- the GIL in native code: native/interrupts.cc
 
-// Runs code that takes the GIL, or Python code, which takes it from time to time. While the interpreter ends, CPython
-// up to 3.13 ends a thread that takes the GIL by unwinding its stack. This passes frames whose destructors use Python,
-// and noexcept functions, which aborts the process. So such a thread waits for the end of the process instead, as in
-// CPython 3.14.
+// Runs code that takes the GIL, or Python code, which takes the GIL from time to time. While the interpreter ends,
+// CPython up to 3.13 ends a thread that takes the GIL by unwinding its stack. The unwinding passes frames whose
+// destructors use Python, and noexcept functions, which abort the process. So such a thread waits here for the end of
+// the process, as in CPython 3.14.
 template <class Body>
 auto or_wait_for_exit(Body body) {
   try {
     return body();
-  } catch (const abi::__forced_unwind &) {  // ends here, because this handler is never left
+  } catch (const abi::__forced_unwind &) {  // the unwinding ends here, because this handler never returns
     for (;;) pause();
   }
 }
 
-// Takes the GIL for a state of this thread, which is made if necessary.
+// Take the GIL: with a state of this thread, or with one that is made if necessary.
 void take_gil(PyThreadState *state) noexcept;
 PyGILState_STATE take_gil() noexcept;
 
@@ -226,7 +229,7 @@ extern thread_local PyThreadState *waiting_state __attribute__((tls_model("initi
 // ---- callbacks: native/callbacks.cc
 
 opd_error *run_callback(void *callable, const opd_value *args, int32_t num_args, opd_value *out_result);
-class Gil {  // of a thread of native code
+class Gil {  // holds the GIL on a thread of native code
  public:
   Gil() : own_(std::exchange(waiting_state, nullptr)) {
     if (own_) take_gil(own_);  // the thread came from Python
@@ -250,8 +253,8 @@ auto with_gil(Body body) {
 
 bool to_callback(PyObject *callable, opd_packed_fn *fn, void **user_data, opd_deleter *deleter);
 bool to_log_callback(PyObject *callable, opd_log_fn *fn, void **user_data, opd_deleter *deleter);
-// Makes a collector from a Python object with _init(devices), _start(device), which returns a state or None, and
-// _stop(state), which returns (name, kind, value) for each metric. Keeps the object.
+// Makes a collector from a Python object, and keeps the object. It has the methods _init(devices), _start(device),
+// which returns a state or None, and _stop(state), which returns (name, kind, value) for each metric.
 class CollectorTable {
  public:
   CollectorTable() = default;
@@ -268,7 +271,8 @@ bool function_of(PyObject *callable, opd_function **out_function);
 
 // ---- options: native/options.cc
 
-// Reads a dict into options whose defaults are set. Its pointers live as long as this.
+// Reads a dict into a struct of options that has its defaults. Pointers in the struct are valid as long as this object
+// exists.
 class Options {
  public:
   bool read(PyObject *dict, const opdrules::Fields &fields, const char *what, void *options);
@@ -282,12 +286,13 @@ class Options {
 
 PyObject *watch_signals(PyObject *, PyObject *);
 
-// ---- the stack of Python: native/python_stack.cc
+// ---- the Python stack: native/python_stack.cc
 
 std::vector<opd_stack_frame>
-python_stack();  // of the calling thread, which holds the GIL; none while an exception is set
+python_stack();  // the stack of the calling thread, which holds the GIL; empty while an exception is set
 
-// Reports the Python stack to profilers. Inlined, because the address of its caller matters.
+// Reports the Python stack to profilers while it exists. The constructor is inlined, because its caller's address is
+// used.
 class PythonStack {
  public:
   PythonStack() = default;
@@ -307,7 +312,7 @@ class PythonStack {
   bool is_pushed_ = false;
 };
 
-// While it lives, other Python threads run.
+// Releases the GIL while it exists, so that other Python threads can run.
 class ReleasedGil {
  public:
   [[gnu::always_inline]] ReleasedGil() {
@@ -332,8 +337,8 @@ class ReleasedGil {
   PythonStack has_stack_;
 };
 
-// Adds Handle, FunctionBase, TensorBase, VMFunctionBase and the functions by which the package's Python code registers
-// itself.
+// Adds Handle, FunctionBase, TensorBase and VMFunctionBase to the module, and the functions by which the package's
+// Python code registers its classes.
 bool add_types(PyObject *module);
 
 }  // namespace opdpy

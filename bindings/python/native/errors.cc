@@ -1,5 +1,5 @@
-// Errors as exceptions, and exceptions of callbacks as errors. The exception of a Python callback crosses native code
-// as an error. When that error is raised in Python again, the exception itself is raised, with its traceback.
+// Conversion of errors to exceptions and back. The exception of a Python callback passes through native code as an
+// error. When that error is raised in Python, the original exception is raised again, with its traceback.
 #include <mutex>
 
 #include "core.h"
@@ -7,8 +7,8 @@
 namespace opdpy {
 namespace {
 
-// Exceptions that cross native code, by their errors. The reference to the error keeps its address from being reused.
-// Few exist at a time; the oldest are those that native code swallowed.
+// An exception that passes through native code as an error. The reference to the error prevents reuse of its address.
+// Few such pairs exist at a time; the oldest ones are those whose errors native code has swallowed.
 struct Crossing {
   opd_error *error;
   PyObject *exception;
@@ -45,7 +45,7 @@ PyObject *class_of(const char *kind) {  // borrowed from the cache of classes
   PyObject *made = module ? PyObject_CallMethod(module, "class_of", "s", kind) : nullptr;
   Py_XDECREF(module);
   if (!made || !classes || PyDict_SetItemString(classes, kind, made)) return nullptr;
-  Py_DECREF(made);  // the dict has it
+  Py_DECREF(made);  // the dict holds a reference
   return made;
 }
 
@@ -71,7 +71,7 @@ PyObject *make_exception(const opd_error *error) {
 void raise(opd_error *error) {
   PyObject *exception = take_crossing(error);
   if (exception) {
-    // A note says where in the program it happened.
+    // A note names the place in the program.
     PyObject *note = PyUnicode_FromFormat("native: %s", opd_error_message(error));
     PyObject *done = note ? PyObject_CallMethod(exception, "add_note", "O", note) : nullptr;
     Py_XDECREF(note);

@@ -1,4 +1,4 @@
-// Handles as Python objects. Each class of the package derives from Handle and registers itself for its kind.
+// Handles as Python objects. Each class of handles in the package derives from Handle and is registered for its kind.
 #include <map>
 
 #include "core.h"

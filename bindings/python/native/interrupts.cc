@@ -1,9 +1,9 @@
 // The GIL around native calls, and signal handlers during them.
 //
 // While the main thread is in native code, Python cannot run its signal handlers, but it writes the signal's number to
-// its wake-up file. A thread reads the file and sends a request through the main thread's cancel token: before its next
-// operator, the call runs the handlers. If one of them raises, the call ends with that exception. Else it continues,
-// like a system call (PEP 475).
+// its wake-up file. A thread reads the file and sends a request through the main thread's cancel token. Then the call
+// runs the handlers before its next operator. If a handler raises, the call ends with that exception. Otherwise it
+// continues, like a system call (PEP 475).
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
@@ -26,7 +26,7 @@ PyGILState_STATE take_gil() noexcept {
 
 namespace {
 
-opd_cancel_token *token = nullptr;  // of all calls of the main thread; null until watch_signals()
+opd_cancel_token *token = nullptr;  // for all calls of the main thread; null until watch_signals()
 
 void read_signals(int fd) {
   unsigned char number;
@@ -41,19 +41,21 @@ opd_error *run_handlers() {
 
 }  // namespace
 
-// watch_signals(): called in the main thread, and again after a fork. Returns the file for signal.set_wakeup_fd().
+// watch_signals(): starts the thread. Called on the main thread, and again after a fork. Returns the file for
+// signal.set_wakeup_fd().
 PyObject *watch_signals(PyObject *, PyObject *) {
   if (!token)
     if (opd_error *error = opd_cancel_token_create(&token)) return raise(error), nullptr;
   opd_private_token_set_answer(token, run_handlers);
-  // A callback that forks is within a call. The call has the token if the parent's main thread made it.
+  // This fails within a call, that is if a callback forks. If the parent's main thread made the call, the call has the
+  // token.
   if (opd_error *error = opd_cancel_token_set_default(token)) opd_object_release(error);
   int ends[2];
   if (pipe2(ends, O_CLOEXEC | O_NONBLOCK)) return PyErr_SetFromErrno(PyExc_OSError);
   fcntl(ends[0], F_SETFL, fcntl(ends[0], F_GETFL) & ~O_NONBLOCK);  // the reader may wait, a signal handler may not
   sigset_t all, before;
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the main thread
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // the main thread should get all signals
   try {
     std::thread([fd = ends[0]] { read_signals(fd); }).detach();
   } catch (const std::exception &e) {

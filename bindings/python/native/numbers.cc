@@ -1,4 +1,4 @@
-// Conversion of Python's numbers to C's numbers, which have a range.
+// Conversion of Python numbers to C numbers, with checks of the range.
 #include "core.h"
 
 namespace opdpy {
@@ -11,8 +11,8 @@ bool refuse_type(PyObject *object, const char *what, const char *wanted) {
   return false;
 }
 
-// The digits of an int. CPython refuses to write numbers with thousands of digits: for these, the text only says that
-// they are large or small.
+// The digits of an int for a message. CPython refuses to print numbers with thousands of digits; the text then only
+// says that the number is large or small.
 PyObject *digits_of(PyObject *number, bool is_negative) {
   PyObject *text = PyObject_Str(number);
   if (text) return text;
@@ -51,7 +51,7 @@ bool to_number(PyObject *object, const char *what, double *out) {
     return refuse_type(object, what, "a number");
   *out = PyFloat_AsDouble(object);
   if (*out != -1 || !PyErr_Occurred()) return true;
-  if (PyErr_ExceptionMatches(PyExc_OverflowError)) {  // of an int
+  if (PyErr_ExceptionMatches(PyExc_OverflowError)) {  // an int that is too large
     PyErr_Clear();
     PyErr_Format(PyExc_OverflowError, "%s is an int that is too large for a float", what);
   }

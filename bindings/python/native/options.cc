@@ -1,4 +1,4 @@
-// Options as dicts, with a key for each field that does not have its default.
+// Reads options from dicts. Fields without a key have their defaults.
 #include "core.h"
 
 namespace opdpy {

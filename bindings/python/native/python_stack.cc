@@ -1,11 +1,11 @@
-// The Python functions on the calling thread's stack, for the stacks that profilers record.
+// Reads the Python functions on the calling thread's stack, for the stacks that profilers record.
 #include "core.h"
 
 namespace opdpy {
 namespace {
 
-// Cache of the name numbers of recent code objects. It holds the code objects, so their addresses are not reused. The
-// GIL guards it.
+// An entry in the cache of recent code objects and the numbers of their names. The cache holds the code objects, so
+// their addresses are not reused. The GIL guards it.
 struct KnownCode {
   PyObject *code;
   uint32_t function, file;

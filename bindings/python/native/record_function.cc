@@ -1,6 +1,6 @@
-// opdyno.profiler.record_function: a range of the program, as a context manager and a decorator. It is used around
-// short and frequent code, mostly while nothing records. So it is native, and finds the numbers of names by the
-// addresses of the texts.
+// opdyno.profiler.record_function: a range of the program, as a context manager and a decorator. It is often used
+// around short, frequent code while no profiler records. So it is native, and looks names up by the addresses of their
+// texts.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <structmember.h>
@@ -12,20 +12,21 @@
 namespace opdpy {
 namespace {
 
-// The type of `range.__enter__` and `range.__exit__`. A `with` statement gets both. Python would make method objects
-// each time, which takes longer than everything else. These are members of the range, and keep it alive while they are
-// in use.
+// The type of `range.__enter__` and `range.__exit__`, which each `with` statement reads. Python would make new method
+// objects each time, which takes longer than all other work. These objects are members of the range, and keep it alive
+// while they are in use.
 struct Method {
   PyObject_HEAD PyObject *(*call)(PyObject *, PyObject *const *, size_t, PyObject *);
   bool in_use;
 };
 
 struct Range {
-  PyObject_HEAD PyObject *weak;  // references to it
-  PyObject *name, *args;         // exactly str, so there are no cycles. The name is null before __init__()
+  PyObject_HEAD PyObject *weak;  // weak references to the range
+  PyObject *name, *args;         // exactly str, so cycles are impossible; the name is null before __init__()
   bool is_known;                 // whether `id` is the number of name and args
   uint32_t id;
-  // The open ranges, also if nothing recorded at their begin: the first one, and those that began within it.
+  // The open ranges of this object: the first one, and those that began within it. Includes ranges that are not
+  // recorded.
   uint32_t depth;
   uint64_t first;
   std::vector<uint64_t> *inner;
@@ -38,9 +39,9 @@ Range &as_range(PyObject *object) { return *reinterpret_cast<Range *>(object); }
 
 // ---- numbers of names
 
-// Most names are constants of a program, so each new object has the same text object. This is a cache of recent names
-// by their addresses, with two entries for each slot. It holds the texts, so their addresses are not reused; long texts
-// are not cached. The GIL guards it.
+// An entry in the cache of recent names, which are found by address. Most names are constants of a program, so each new
+// object has the same text object. The cache has two entries for each slot. It holds the texts, so their addresses are
+// not reused. Long texts are not cached. The GIL guards it.
 struct Known {
   PyObject *name, *args;
   uint32_t id;
@@ -90,16 +91,16 @@ bool find_or_make_id(Range &range) {
 
 // ---- the object
 
-// Converts an argument that `for_c` accepts to exactly str: a new reference. Null with an exception.
+// Converts an argument that `for_c` accepts to exactly str. Returns a new reference, or null with an exception.
 PyObject *exact_text(PyObject *text, const char *(*for_c)(PyObject *)) {
   if (!for_c(text)) return nullptr;
   return PyUnicode_CheckExact(text) ? Py_NewRef(text) : PyUnicode_FromObject(text);
 }
 
-// `args` may be null.
+// Sets the name and the arguments of a range. `args` may be null.
 bool set_texts(Range &range, PyObject *name, PyObject *args) {
   uint32_t id = 0;
-  const bool is_known = find(name, args, &id);  // then both have the right type
+  const bool is_known = find(name, args, &id);  // known texts have the right type
   PyObject *const new_name = is_known ? Py_NewRef(name) : exact_text(name, name_for_c);
   if (!new_name) return false;
   PyObject *const new_args = is_known || !args ? Py_XNewRef(args) : exact_text(args, args_for_c);
@@ -126,7 +127,7 @@ int initialize(PyObject *self, PyObject *positional, PyObject *named) {
   return set_texts(as_range(self), name, args == Py_None ? nullptr : args) ? 0 : -1;
 }
 
-// Free list of objects. All bytes are zero except their heads, which keep their references to the type.
+// The free list of objects. All bytes of a free object are zero except its head, which keeps the reference to the type.
 constexpr int kMostFree = 16;
 PyObject *free_ranges[kMostFree];
 int num_free = 0;
@@ -178,10 +179,11 @@ int set_args(PyObject *self, PyObject *args, void *) {
 
 PyObject *enter(PyObject *self, PyObject *) {
   Range &range = as_range(self);
-  // While nothing records, names get no numbers, because names of requests would fill the table of names.
+  // While no profiler records, names get no numbers. Otherwise names that differ for each request would fill the table
+  // of names.
   const bool is_recorded = opd_range_is_recorded() || !range.name;
   if (is_recorded && !find_or_make_id(range)) return nullptr;
-  if (range.depth > 0) try {  // first, so that a begun range ends
+  if (range.depth > 0) try {  // allocates first: if this fails, no range has begun
       if (!range.inner) range.inner = new std::vector<uint64_t>;
       range.inner->resize(range.depth);
     } catch (const std::bad_alloc &) { return PyErr_NoMemory(); }
@@ -218,7 +220,7 @@ bool has_no_names(PyObject *names) {
   return PyErr_SetString(PyExc_TypeError, "__exit__() takes no keyword arguments"), false;
 }
 
-constexpr size_t kCount = SIZE_MAX >> 1;  // without the bit PY_VECTORCALL_ARGUMENTS_OFFSET
+constexpr size_t kCount = SIZE_MAX >> 1;  // all bits except PY_VECTORCALL_ARGUMENTS_OFFSET
 PyObject *call_enter(PyObject *self, PyObject *const *, size_t count, PyObject *names) {
   return has_none(count & kCount, names) ? enter(range_of<&Range::enter>(self), nullptr) : nullptr;
 }
@@ -226,7 +228,7 @@ PyObject *call_exit(PyObject *self, PyObject *const *, size_t, PyObject *names) 
   return has_no_names(names) ? exit(range_of<&Range::exit>(self), nullptr, 0) : nullptr;
 }
 
-// For callers in Python that do not use vectorcalls.
+// Called by callers that do not use vectorcalls.
 PyObject *call_method(PyObject *self, PyObject *positional, PyObject *named) {
   if (named && PyDict_Size(named))
     return PyErr_SetString(PyExc_TypeError, "a range takes no keyword arguments here"), nullptr;
@@ -251,7 +253,7 @@ PyObject *get_method_name(PyObject *self, void *) {
 PyGetSetDef method_properties[] = {
     {"__self__", get_self, nullptr, nullptr, nullptr}, {"__name__", get_method_name, nullptr, nullptr, nullptr}, {}};
 
-constexpr unsigned long kHasVectorcall = 1ul << 11;  // Py_TPFLAGS_HAVE_VECTORCALL, which the API has from 3.12 on
+constexpr unsigned long kHasVectorcall = 1ul << 11;  // Py_TPFLAGS_HAVE_VECTORCALL, which the stable API has since 3.12
 PyMemberDef method_members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(Method, call), READONLY, nullptr}, {}};
 PyType_Slot method_slots[] = {{Py_tp_dealloc, reinterpret_cast<void *>(leave_method)},
                               {Py_tp_call, reinterpret_cast<void *>(call_method)},
@@ -261,9 +263,9 @@ PyType_Slot method_slots[] = {{Py_tp_dealloc, reinterpret_cast<void *>(leave_met
 PyType_Spec method_spec = {"opdyno._native.RangeMethod", sizeof(Method), 0,
                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | kHasVectorcall, method_slots};
 
-// The descriptor for both names.
+// The type of the descriptors `__enter__` and `__exit__`.
 struct Descriptor {
-  PyObject_HEAD PyObject *plain;  // for the type itself, and for subclasses, whose cycles the collector must see
+  PyObject_HEAD PyObject *plain;  // for the type and for subclasses, whose cycles the collector must see
   bool is_enter;
 };
 descrgetfunc get_plain = nullptr;
@@ -276,7 +278,7 @@ PyObject *get_method(PyObject *self, PyObject *object, PyObject *type) {
   Method &method = descriptor.is_enter ? range.enter : range.exit;
   auto *made = reinterpret_cast<PyObject *>(&method);
   if (method.in_use) return Py_NewRef(made);
-  Py_SET_TYPE(made, method_type);  // without a reference, because this type never ends
+  Py_SET_TYPE(made, method_type);  // without a new reference, because this type is never freed
   Py_SET_REFCNT(made, 1);
   method.call = descriptor.is_enter ? call_enter : call_exit;
   method.in_use = true;
@@ -287,7 +289,7 @@ PyType_Slot descriptor_slots[] = {{Py_tp_descr_get, reinterpret_cast<void *>(get
 PyType_Spec descriptor_spec = {"opdyno._native.RangeMethodDescriptor", sizeof(Descriptor), 0,
                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, descriptor_slots};
 
-// Replaces the descriptor that makes a new object each time by one that returns Method.
+// Replaces the usual descriptor, which makes a new object each time, by one that returns a Method.
 bool replace_method(const char *name, bool is_enter) {
   auto *type = reinterpret_cast<PyObject *>(range_type);
   PyObject *plain = PyObject_GetAttrString(type, name);
@@ -303,7 +305,7 @@ bool replace_method(const char *name, bool is_enter) {
 
 // ---- the type
 
-// As a decorator it is a contextlib.ContextDecorator, which calls recreate() for each call, because a function may run
+// Decorates a function by contextlib.ContextDecorator. This calls recreate() for each call, because a function may run
 // on several threads.
 PyObject *decorate(PyObject *self, PyObject *positional, PyObject *named) {
   PyObject *function;
@@ -320,7 +322,7 @@ PyObject *decorate(PyObject *self, PyObject *positional, PyObject *named) {
 
 PyObject *recreate(PyObject *self, PyObject *) {
   Range &range = as_range(self);
-  if (!range.name && !find_or_make_id(range)) return nullptr;  // says what is wrong
+  if (!range.name && !find_or_make_id(range)) return nullptr;  // the exception says what is wrong
   PyObject *made = allocate(range_type, nullptr, nullptr);
   if (!made) return nullptr;
   Range &fresh = as_range(made);
@@ -331,7 +333,7 @@ PyObject *recreate(PyObject *self, PyObject *) {
   return made;
 }
 
-PyObject *reduce(PyObject *self, PyObject *) {  // to copy it, and to pickle it
+PyObject *reduce(PyObject *self, PyObject *) {  // for copy and pickle
   const Range &range = as_range(self);
   if (!range.name) return get_name(self, nullptr);
   return Py_BuildValue("O(OO)", Py_TYPE(self), range.name, range.args ? range.args : Py_None);

@@ -1,15 +1,15 @@
-// Results of C as objects of the classes that records.py makes, with a keyword for each field. bindings/api makes the
-// list of fields from the headers.
+// Converts C results to objects of the classes that records.py makes, with a keyword for each field. bindings/api makes
+// the list of fields from the headers.
 #pragma once
 #include "core.h"
 #include "result_fields.h"
 
 namespace opdpy {
 
-// The class that the package registered for a struct, borrowed.
+// The class that the package registered for a struct, as a borrowed reference.
 PyObject *result_class(const char *struct_name);
 
-// If a keyword cannot be made, an exception is set, and the others are left out.
+// Collects the keywords of a result. If a keyword cannot be made, an exception is set, and later keywords are left out.
 class ResultKeywords {
  public:
   explicit ResultKeywords(PyObject *dict) : dict_(dict) {}
@@ -30,7 +30,7 @@ class ResultKeywords {
   PyObject *const dict_;
 };
 
-// A new object; NULL with an exception.
+// Makes a result object. Returns NULL with an exception.
 template <class Result>
 PyObject *object_of(const char *struct_name, const Result &result) {
   PyObject *keywords = PyDict_New(), *none = PyTuple_New(0), *made = nullptr;

@@ -1,5 +1,5 @@
-// The native base of the package's Python code: callable functions, tensors with the buffer protocol, devices, and the
-// registration of classes.
+// Native base classes of the package's Python classes: callable functions, tensors with the buffer protocol, and
+// conversion of dtypes and devices. Also registers the package's classes.
 #include <map>
 
 #include "core.h"
@@ -80,7 +80,7 @@ PyGetSetDef tensor_properties[] = {{"shape", get_shape, nullptr, "Sizes of the a
                                    {"nbytes", get_bytes, nullptr, "Size of the elements in bytes.", nullptr},
                                    {}};
 
-// The format of an item in Python's struct module; null for dtypes that it does not know.
+// The format of an item in Python's module struct; null if the module lacks the dtype.
 const char *format_of(DLDataType dtype) {
   if (dtype.lanes != 1) return nullptr;
   const int bits = dtype.bits;
@@ -119,7 +119,7 @@ int get_buffer(PyObject *self, Py_buffer *out, int flags) {
   }
   const Py_ssize_t item = t.dtype.bits == 1 ? 1 : t.dtype.bits / 8;
   auto *shape = new Py_ssize_t[2 * static_cast<size_t>(t.ndim)],
-       *strides = shape + t.ndim;  // the buffer's user reads it
+       *strides = shape + t.ndim;  // the buffer's consumer reads both arrays
   for (int i = 0; i < t.ndim; ++i) shape[i] = t.shape[i], strides[i] = t.strides[i] * item;
   out->buf = static_cast<char *>(t.data) + t.byte_offset;
   out->obj = Py_NewRef(self);
@@ -139,7 +139,7 @@ void release_buffer(PyObject *, Py_buffer *buffer) { delete[] static_cast<Py_ssi
 
 template <class T>
 void end_capsule(PyObject *capsule, const char *name) {
-  if (!PyCapsule_IsValid(capsule, name)) return;  // it was used: its consumer ends it
+  if (!PyCapsule_IsValid(capsule, name)) return;  // a consumer has taken it over
   auto *managed = static_cast<T *>(PyCapsule_GetPointer(capsule, name));
   if (managed->deleter) managed->deleter(managed);
 }
@@ -147,7 +147,7 @@ constexpr const char *kOld = "dltensor", *kVersioned = "dltensor_versioned";
 
 enum DlpackKeyword { kMaxVersion, kCopy, kStream, kDlDevice, kUnknownKeyword };
 
-// Names in source code are interned, so most are found by their address.
+// Finds a keyword by its name. Names in source code are interned, so most are found by their address.
 DlpackKeyword keyword_of(PyObject *name) {
   constexpr const char *kNames[] = {"max_version", "copy", "stream", "dl_device"};
   static PyObject *const interned[] = {PyUnicode_InternFromString(kNames[0]), PyUnicode_InternFromString(kNames[1]),
@@ -226,7 +226,7 @@ bool add_type(PyObject *module, PyType_Spec *spec, const char *name, PyTypeObjec
   return good;
 }
 
-// ---- what Python's side registers
+// ---- registration by the package's Python code
 
 PyObject *register_class(PyObject *, PyObject *args) {
   const char *name;
@@ -236,14 +236,14 @@ PyObject *register_class(PyObject *, PyObject *args) {
                      : std::strcmp(name, "Device") == 0    ? &device_class
                      : std::strcmp(name, "Shape") == 0     ? &shape_class
                      : std::strcmp(name, "ReadsOnly") == 0 ? &vouched_class
-                                                           : &kind_of(name)->python_class;  // also for results
+                                                           : &kind_of(name)->python_class;  // handles or results
   PyObject *old = *place;
   *place = Py_NewRef(type);
   Py_XDECREF(old);
   Py_RETURN_NONE;
 }
 
-// tensor_from(array, device or None): a new tensor with the array's elements.
+// tensor_from(array, device or None): makes a new tensor with the array's elements.
 PyObject *tensor_from(PyObject *, PyObject *args) {
   PyObject *array, *where;
   if (!PyArg_ParseTuple(args, "OO", &array, &where)) return nullptr;
@@ -272,7 +272,7 @@ PyObject *function_from(PyObject *, PyObject *callable) {
   return function_of(callable, &function) ? new_handle(kind_of("Function"), function) : nullptr;
 }
 
-// owned_by(handle, vm): returns the handle, whose object keeps the native VM of `vm`.
+// owned_by(handle, vm): notes that the handle's object keeps the native VM of `vm`, and returns the handle.
 PyObject *owned_by(PyObject *, PyObject *args) {
   PyObject *object, *owner;
   if (!PyArg_ParseTuple(args, "OO", &object, &owner)) return nullptr;
@@ -280,7 +280,7 @@ PyObject *owned_by(PyObject *, PyObject *args) {
   return Py_NewRef(object);
 }
 
-// convert(value): the value as a callee would get it: an object or a plain value.
+// convert(value): converts the value as for a callee, to an object or a plain value.
 PyObject *convert(PyObject *, PyObject *object) {
   Arguments views;
   opd_value view, owned;
@@ -361,7 +361,7 @@ bool is_device(PyObject *object) { return device_class && PyObject_IsInstance(ob
 bool is_shape(PyObject *object) { return shape_class && PyObject_IsInstance(object, shape_class) == 1; }
 
 bool to_dtype(PyObject *object, DLDataType *out) {
-  PyObject *name = nullptr;  // text is the name itself; NumPy's dtypes have a name, its scalar types a Python name
+  PyObject *name = nullptr;  // NumPy's dtypes have `name`, its scalar types `__name__`
   if (PyUnicode_Check(object)) name = Py_NewRef(object);
   else if (PyType_Check(object)) name = PyType_GetName(reinterpret_cast<PyTypeObject *>(object));
   else name = PyObject_GetAttrString(object, "name");
@@ -370,7 +370,7 @@ bool to_dtype(PyObject *object, DLDataType *out) {
   if (!is_named) {
     PyErr_Clear();
     PyErr_Format(PyExc_TypeError, "%R is not a dtype", object);
-  } else if (!text) {  // with an exception
+  } else if (!text) {  // the conversion has set an exception
   } else if (opd_error *error = opd_dtype_from_string(text, out)) {
     raise(error);
     text = nullptr;
@@ -387,7 +387,7 @@ bool to_device(PyObject *object, DLDevice *out) {
     Py_XDECREF(id);
     return !PyErr_Occurred();
   }
-  if (PyObject_HasAttrString(object, "dlpack_device_type")) {  // TVM's
+  if (PyObject_HasAttrString(object, "dlpack_device_type")) {  // a TVM device
     PyObject *module = PyImport_ImportModule("opdyno._device");
     PyObject *made = module ? PyObject_CallMethod(module, "device_of", "O", object) : nullptr;
     const bool good = made && is_device(made) && to_device(made, out);
@@ -441,7 +441,7 @@ PyObject *shape_of(const int64_t *dims, Py_ssize_t count) {
 }
 
 bool add_types(PyObject *module) {
-  // Types and registered classes are global in the process, so a second interpreter would replace those of the first.
+  // Types and registered classes are global in the process. A second interpreter would replace those of the first one.
   if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
     PyErr_SetString(PyExc_ImportError, "opdyno runs in the main interpreter only, not in a subinterpreter");
     return false;
@@ -457,7 +457,7 @@ PyObject *arrow_capsule(ArrowArrayStream stream) {
   auto made = std::make_unique<ArrowArrayStream>(stream);
   PyObject *capsule = PyCapsule_New(made.get(), kName, [](PyObject *c) {
     const std::unique_ptr<ArrowArrayStream> last(static_cast<ArrowArrayStream *>(PyCapsule_GetPointer(c, kName)));
-    if (last->release) last->release(last.get());  // otherwise its consumer moved it
+    if (last->release) last->release(last.get());  // no release function: the consumer has moved the stream
   });
   if (capsule) made.release();
   else made->release(made.get());

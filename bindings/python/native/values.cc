@@ -1,21 +1,20 @@
 // Conversion of Python objects to values and back. Numbers, text and buffers are viewed in place; only containers are
 // copied.
 //
-// Longer than other files, because each kind of value is read and made here, and the two directions share their
-// helpers.
+// The file is long, because all kinds of values are converted here, and both directions share their helpers.
 #include "core.h"
 
 namespace opdpy {
 namespace {
 
-constexpr int kMaxDepth = 1000;  // of nested containers: their conversion recurses
+constexpr int kMaxDepth = 1000;  // limit of nested containers, because their conversion is recursive
 
 bool is_buffer_scalar(const Py_buffer &buffer, PyObject *object) {
-  // NumPy's scalars export a buffer, too; unlike arrays they cannot be written.
+  // NumPy scalars export a buffer, too. Unlike arrays, they have no __setitem__.
   return buffer.ndim == 0 && !PyObject_HasAttrString(object, "__setitem__");
 }
 
-// The dtype of a buffer's items; false if DLPack has no such dtype.
+// Finds the dtype of a buffer's items. Returns false if DLPack has no such dtype.
 bool dtype_of_format(const char *format, Py_ssize_t item_bytes, DLDataType *out) {
   const char *f = format ? format : "B";
   if (*f == '@' || *f == '=' || *f == '<' || *f == '|') ++f;
@@ -65,7 +64,7 @@ bool view_bool_scalar(PyObject *object, opd_value *out) {
   return is_bool;
 }
 
-// Raises the error of an int that does not fit 64 bits.
+// Raises the exception for an int that does not fit into 64 bits.
 bool refuse_number(PyObject *object, int what) {
   PyErr_Clear();
   int64_t number;
@@ -85,7 +84,7 @@ PyObject *call_dlpack(PyObject *object) {
   if (!method) return nullptr;
   PyObject *none = PyTuple_New(0), *version = Py_BuildValue("{s(ii)}", "max_version", 1, 3);
   PyObject *capsule = none && version ? PyObject_Call(method, none, version) : nullptr;
-  if (!capsule && PyErr_ExceptionMatches(PyExc_TypeError)) {  // of an older standard
+  if (!capsule && PyErr_ExceptionMatches(PyExc_TypeError)) {  // an object of an older DLPack standard
     PyErr_Clear();
     capsule = PyObject_CallNoArgs(method);
   }
@@ -98,7 +97,7 @@ PyObject *call_dlpack(PyObject *object) {
 }  // namespace
 
 BufferView::BufferView(const Py_buffer &taken) : buffer(taken) {
-  // The shape and strides of bytes are members of the buffer itself (PyBuffer_FillInfo).
+  // For bytes, shape and strides point into the buffer struct itself (PyBuffer_FillInfo).
   if (taken.shape == &taken.len) buffer.shape = &buffer.len;
   if (taken.strides == &taken.itemsize) buffer.strides = &buffer.itemsize;
   static_assert(sizeof(Py_ssize_t) == sizeof(int64_t));
@@ -114,8 +113,8 @@ BufferView::BufferView(const Py_buffer &taken) : buffer(taken) {
 
 namespace {
 
-// Elements of ml_dtypes, such as bfloat16: NumPy gives no buffer for them, so they are viewed as integers of their
-// size. view() of other libraries may copy, as JAX's does.
+// Views elements of ml_dtypes, such as bfloat16, as integers of their size, because NumPy exports no buffer for them.
+// Only NumPy's view() is used: that of other libraries, such as JAX, may copy.
 bool view_as_integers(PyObject *object, Py_buffer *out, DLDataType *out_dtype) {
   if (!PyObject_HasAttrString(object, "__array_interface__")) return false;
   PyObject *dtype = PyObject_GetAttrString(object, "dtype");
@@ -130,7 +129,7 @@ bool view_as_integers(PyObject *object, Py_buffer *out, DLDataType *out_dtype) {
   PyObject *view =
       good ? PyObject_CallMethod(object, "view", "s", out_dtype->bits == 16 ? "uint16" : "uint8") : nullptr;
   good = view && get_buffer(view, out);
-  Py_XDECREF(view);  // the buffer holds it
+  Py_XDECREF(view);  // the buffer holds a reference
   Py_XDECREF(name);
   Py_XDECREF(dtype);
   PyErr_Clear();
@@ -156,9 +155,9 @@ bool buffer_to_dltensor(PyObject *object, std::unique_ptr<BufferView> &out) {
   return true;
 }
 
-// Only a versioned capsule has a flag for read-only elements. Without it, Python's buffer protocol decides, if the
-// object has it: if it grants no writable buffer, the elements are read-only, even if the cause is that the protocol
-// lacks the dtype.
+// Whether the elements of an unversioned capsule count as read-only. Only a versioned capsule has a flag for this.
+// Otherwise, if the object has Python's buffer protocol and exports no writable buffer, the elements count as
+// read-only. This holds even if the only cause is that the protocol lacks the dtype.
 static bool refuses_writing(PyObject *object) {
   if (!PyObject_CheckBuffer(object)) return false;
   Py_buffer buffer;
@@ -167,7 +166,7 @@ static bool refuses_writing(PyObject *object) {
   return false;
 }
 
-// The tensor of an unversioned capsule, marked as read-only.
+// Makes a read-only tensor of an unversioned capsule.
 static opd_error *from_read_only_dlpack(DLManagedTensor *managed, opd_tensor **out_tensor) {
   auto versioned = std::make_unique<DLManagedTensorVersioned>();
   versioned->version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
@@ -189,7 +188,7 @@ bool tensor_of_buffer(std::unique_ptr<BufferView> buffer, opd_tensor **out_tenso
   managed->version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
   managed->manager_ctx = buffer.get();
   managed->deleter = [](DLManagedTensorVersioned *self) {
-    if (!Py_IsInitialized()) return;  // its memory is gone with Python
+    if (!Py_IsInitialized()) return;  // the memory was freed with Python
     with_gil([self] {
       delete static_cast<BufferView *>(self->manager_ctx);
       delete self;
@@ -211,7 +210,7 @@ bool shared_tensor(PyObject *object, opd_tensor **out_tensor) {
 
 bool from_dlpack(PyObject *object, opd_tensor **out_tensor) {
   PyObject *capsule = PyCapsule_CheckExact(object) ? Py_NewRef(object) : call_dlpack(object);
-  if (!capsule) {  // NumPy has no DLPack for the dtypes of ml_dtypes, nor, before 2.1, for read-only arrays
+  if (!capsule) {  // NumPy lacks DLPack for dtypes of ml_dtypes and, before 2.1, for read-only arrays
     PyObject *kind, *value, *trace;
     PyErr_Fetch(&kind, &value, &trace);
     std::unique_ptr<BufferView> buffer;
@@ -258,7 +257,7 @@ bool Arguments::add(PyObject *object, int what) {
 bool Arguments::add_all(PyObject *sequence) {
   PyObject *items = PySequence_Tuple(sequence);
   if (!items) return false;
-  held_.push_back(items);  // the items may have been made just now
+  held_.push_back(items);  // kept, because PySequence_Tuple() may have made the items
   for (Py_ssize_t i = 0; i < PyTuple_Size(items); ++i)
     if (!add(PyTuple_GetItem(items, i), static_cast<int>(i))) return false;
   return true;
@@ -335,7 +334,7 @@ bool Arguments::view_buffer(PyObject *object, opd_value *out) {
   return true;
 }
 
-// The caller declares that the function only reads the elements, so it gets a view without the read-only flag.
+// Views an array without the read-only flag, because the caller declares that the function only reads the elements.
 bool Arguments::view_vouched(PyObject *object, opd_value *out, int what) {
   PyObject *array = PyObject_GetAttrString(object, "array");
   if (!array) return false;
@@ -411,7 +410,7 @@ bool Arguments::view_other(PyObject *object, opd_value *out, int what) {
   return false;
 }
 
-// A container, which may contain itself.
+// Converts a container, which may contain itself.
 bool Arguments::view_nested(PyObject *object, opd_value *out, int what) {
   if (depth_ == kMaxDepth) {
     PyErr_Format(
@@ -433,7 +432,7 @@ bool Arguments::view_nested(PyObject *object, opd_value *out, int what) {
   return good;
 }
 
-// Each item takes 16 bytes here, so a container whose items fit into memory has fewer than 2^31 items.
+// Each item takes 16 bytes here, so a container that fits into memory has fewer than 2^31 items.
 template <class Items>
 int32_t count_of(const Items &items) {
   return static_cast<int32_t>(std::min<size_t>(items.size(), INT32_MAX));
@@ -451,7 +450,7 @@ bool Arguments::view_container(PyObject *object, opd_value *out) {
   const auto add_item = [&](PyObject *item) {
     opd_value value;
     if (!view(item, &value)) return false;
-    if (value.type == OPD_DLTENSOR) {  // containers keep their items: an array becomes a tensor that shares its memory
+    if (value.type == OPD_DLTENSOR) {  // a container keeps a tensor that shares the array's memory
       opd_tensor *tensor = nullptr;
       if (!shared_tensor(item, &tensor)) return false;
       keep(nullptr, opd_value_of_object(tensor), &value);
@@ -507,7 +506,7 @@ PyObject *from_string(const opd_value &value) {
   return is_text ? PyUnicode_DecodeUTF8(data, length, "replace") : PyBytes_FromStringAndSize(data, length);
 }
 
-// The class for a kind of object.
+// The kind of handle for a kind of object.
 Kind *kind_of_type(int32_t type) {
   static Kind *const function = kind_of("Function"), *const tensor = kind_of("Tensor"),
                      *const module = kind_of("Module"), *const array = kind_of("Array"), *const map = kind_of("Map"),
@@ -548,7 +547,7 @@ PyObject *pointer_of(void *address) {
   return PyObject_CallFunction(c_void_p, "K", static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(address)));
 }
 
-// A tensor that a caller lends for the call. The caller owns its memory; run_callback() ends the loan.
+// Makes a tensor of memory that a caller lends for the call. The caller owns the memory. run_callback() ends the loan.
 PyObject *lent_tensor(const DLTensor &tensor) {
   opd_tensor *made = nullptr;
   if (opd_error *error = opd_tensor_borrow(&tensor, &made)) return raise(error), nullptr;

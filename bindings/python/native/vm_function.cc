@@ -1,4 +1,4 @@
-// Functions of a VM, as vm["name"]: called by position and by name.
+// Functions of a VM, vm["name"], which can be called with positional and with named arguments.
 #include "core.h"
 
 namespace opdpy {
@@ -6,8 +6,8 @@ namespace {
 
 struct VmFunction {
   PyObject_HEAD PyObject *vm, *name;
-  const char *text;  // of name
-  void *function;    // an opd_function, bound, for calls by position
+  const char *text;  // the name as a C string
+  void *function;    // the bound opd_function, for calls with positional arguments only
 };
 
 opd_error *call_named(const VmFunction &self, Arguments &views, std::vector<const char *> &names, opd_value *out) {
@@ -48,7 +48,7 @@ PyObject *call(PyObject *object, PyObject *positional, PyObject *named) {
   return object_of_result;
 }
 
-int traverse(PyObject *self, visitproc visit, void *arg) {  // the VM's handle traverses native objects
+int traverse(PyObject *self, visitproc visit, void *arg) {  // the VM's handle traverses the native objects
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(reinterpret_cast<VmFunction *>(self)->vm);
   return 0;

@@ -1,4 +1,4 @@
-/* The shared rules in Python; native/core.h does the work. See bindings/swig/rules.md. */
+/* The Python implementation of the shared rules in bindings/swig/rules.md. It uses native/core.h. */
 %module(threads="1", package="opdyno") _native
 %nothread;
 %define %opd_blocking(FUNCTION)
