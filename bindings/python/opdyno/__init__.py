@@ -9,12 +9,12 @@
 
 Names and behaviour are those of `tvm.runtime`, `tvm.runtime.vm` (here `opdyno.vm`) and `tvm.runtime.profiling`
 (`opdyno.profiling`), and of `torch.profiler` (`opdyno.profiler`). `opdyno.runtime` and `opdyno.relax` have the names of
-TVM's modules, so `import opdyno as tvm` is sufficient. `opdyno.tvm` works with an installed TVM. Where to begin:
+TVM's modules, so scripts can use `import opdyno as tvm`. `opdyno.tvm` works with an installed TVM. The main names:
 
     programs      VirtualMachine, Executable, load_module, Module
     tensors       tensor, empty, from_dlpack, Tensor; load_params, Params
     functions     Function, register_func, get_global_func, load_source, load_native
-    devices       device, cpu, cuda …, Device; of other machines by rpc.connect
+    devices       device, cpu, cuda …, Device; rpc.connect for devices of other machines
     errors        Error and its code; every error is also the Python exception of its kind
 
 Shapes are sequences of ints. Times are in seconds unless a name says otherwise, and sizes of memory are in bytes. A
@@ -106,8 +106,8 @@ else:
 
 
 def _take_from_tvm(value: object) -> object:
-    """Converts a program that TVM compiled. `opdyno.tvm` is above the other modules, and is imported only if TVM is
-    used."""
+    """Converts a program that TVM compiled. `opdyno.tvm` is imported only if TVM is used, because it depends on the
+    other modules."""
     if type(value).__module__.startswith("tvm"):
         from .tvm import load
 
@@ -119,7 +119,7 @@ _takers.append(_take_from_tvm)
 
 
 def memory_stats(device: "Device | None" = None) -> MemoryStats:
-    """Memory that the process uses on a device. Default: cpu:0."""
+    """Returns the counts of the memory that the process uses on a device. Default: cpu:0."""
     return _native.opd_memory_get_stats(device if device is not None else cpu())
 
 
@@ -129,7 +129,7 @@ def reset_peak_memory_stats(device: "Device | None" = None) -> None:
 
 
 def empty_cache(device: "Device | None" = None) -> None:
-    """Returns memory that is kept for later tensors of a device to the system. Default: cpu:0.
+    """Returns to the system the memory that is kept for later tensors of a device. Default: cpu:0.
 
     It does not affect memory that VMs keep; see `VirtualMachine.trim`. Source: torch.cuda's function.
     """
@@ -137,13 +137,13 @@ def empty_cache(device: "Device | None" = None) -> None:
 
 
 def build_info() -> "dict[str, _typing.Any]":
-    """Returns how the library was built: its version, compiler, architecture and features, and the TVM releases that it
+    """Describes how the library was built: version, compiler, architecture, features, and the TVM releases that it
     loads."""
     return dict(_json.loads(_native.opd_build_info()))
 
 
 def set_log_callback(callback: "_Callable[[int, str], object] | None") -> None:
-    """Sets the function that receives warnings. None, the initial state, drops them: the library itself never prints.
+    """Sets the function that gets warnings. None, the default, drops them: the library itself never prints.
 
     `callback(level, message)`: level 0 debug, 1 information, 2 warning, 3 error. It may be called on any thread. Its
     exceptions go to `sys.unraisablehook`.

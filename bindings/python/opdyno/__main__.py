@@ -1,4 +1,4 @@
-"""`python -m opdyno …` is the program `opdyno`."""
+"""Runs the program `opdyno` for `python -m opdyno …`."""
 
 import os
 import sys

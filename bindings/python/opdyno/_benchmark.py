@@ -1,4 +1,4 @@
-"""Benchmarks: how long functions take."""
+"""Benchmarks, which measure the time of functions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class BenchmarkResult(_native.Handle):
 
     @property
     def results(self) -> tuple[float, ...]:
-        """Every sample, in the order of the repeats."""
+        """All samples, in the order of the repeats."""
         return _native.seconds_of(self)
 
     @property
@@ -37,7 +37,7 @@ class BenchmarkResult(_native.Handle):
 
     @property
     def std(self) -> float:
-        """The standard deviation of the samples (of the population), in seconds."""
+        """The population standard deviation of the samples, in seconds."""
         return self.stats.std
 
     @property
@@ -78,7 +78,7 @@ class BenchmarkResult(_native.Handle):
         """All statistics: the interval of the median, outliers, calls per second …"""
         return _native.opd_benchmark_get_stats(self)
 
-    def __reduce__(self) -> Any:  # only the results: the copy does not know how they were measured
+    def __reduce__(self) -> Any:  # pickles only the results, so a copy lacks how they were measured
         return _benchmark_of, (self.results,)
 
     def __str__(self) -> str:

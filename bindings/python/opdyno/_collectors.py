@@ -1,4 +1,4 @@
-"""Collectors, which measure something around each call of a profile."""
+"""Collectors, which take measurements around each call of a profile."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class DeviceWrapper:
 
     @property
     def device_id(self) -> int:
-        """The device's number among those of its kind."""
+        """The device's index among the devices of its kind."""
         return self.device.device_id
 
     def __repr__(self) -> str:
@@ -35,7 +35,7 @@ class DeviceWrapper:
 
 
 class MetricCollector:
-    """Measures something around each call. Derive from this class for your own measurement.
+    """Takes measurements around each call. Derive your own collectors from this class.
 
     `VirtualMachine.profile` calls all three methods on its own thread. `VirtualMachine.profiling` calls Start and Stop
     on the threads of the calls, several at once, so keep the data of a call in its state. If a method raises, the
@@ -43,7 +43,7 @@ class MetricCollector:
     """
 
     def Init(self, devs: list[DeviceWrapper]) -> None:
-        """Makes expensive preparations. Called once, after the warm-up calls or when the recording starts."""
+        """Makes expensive preparations. It is called once, after the warm-up calls or when the recording starts."""
 
     def Start(self, dev: Device) -> Any:
         """Begins to measure a call on `dev`. Returns a state, or None if the device is not supported."""
@@ -68,7 +68,7 @@ class MetricCollector:
 
 
 class _BuiltIn(MetricCollector):
-    """A native collector, which runs without Python."""
+    """Base of the native collectors, which run without Python."""
 
     __module__ = "opdyno.profiling"
 
@@ -97,7 +97,7 @@ def _options_of(
 
 
 class TimeMetricCollector(_BuiltIn):
-    """"Wall time (us)", and "CPU time (us)" of all threads together. `per_thread` adds the least and the most of a
+    """"Wall time (us)", and the "CPU time (us)" of all threads. `per_thread` adds the minimum and maximum of a
     thread."""
 
     def __init__(self, *, per_thread: bool = False) -> None:
@@ -105,14 +105,15 @@ class TimeMetricCollector(_BuiltIn):
 
 
 class MemoryMetricCollector(_BuiltIn):
-    """Bytes of tensor memory that a call allocates and frees, and its peak minus the memory in use before the call."""
+    """The bytes of tensor memory that a call allocates and frees, and the peak relative to the memory in use before the
+    call."""
 
     def __init__(self) -> None:
         self._made = _native.opd_collector_create_builtin(_native.OPD_COLLECTOR_MEMORY, None)
 
 
 class _Counters(_BuiltIn):
-    """A collector of events."""
+    """Base of the collectors that count events."""
 
     __module__ = "opdyno.profiling"
 
@@ -133,8 +134,8 @@ class _Counters(_BuiltIn):
 class PerfMetricCollector(_Counters):
     """The kernel's counters on every thread: cycles, instructions, cache-references, cache-misses, branch-misses.
 
-    Other events can be named for each device. If an event cannot be counted here, that is an error; with `best_effort`,
-    it is left out. With `elsewhere`, the collector is for VMs on other machines, which check the events themselves.
+    Other events can be named for each device. If an event cannot be counted here, it is an error, or left out with
+    `best_effort`. With `elsewhere`, the collector is for VMs on other machines, which check the events themselves.
     """
 
     _kind = _native.OPD_COLLECTOR_PERF
@@ -171,9 +172,9 @@ class NVMLMetricCollector(_BuiltIn):
 
 
 class DeviceMetricCollector(_BuiltIn):
-    """The device's own counters for the kernels in a call: on Vulkan "Compute shader invocations", the number of their
-    threads; on CUDA the `metrics` of CUPTI, which end with ".sum". `elsewhere`: devices of another machine, for VMs on
-    it."""
+    """The device's own counters for the kernels in a call. On Vulkan, "Compute shader invocations" is the number of the
+    kernels' threads. On CUDA, `metrics` are names of CUPTI's metrics, which end with ".sum". `elsewhere`: devices of
+    another machine, for VMs on it."""
 
     def __init__(self, metrics: Iterable[str] = (), *, elsewhere: bool = False) -> None:
         options = {"events": list(metrics), "elsewhere": int(elsewhere)}
@@ -194,8 +195,8 @@ def profile_function(
 ) -> Callable[..., dict[str, Any]]:
     """Makes a function that measures one call of a function of a module or a VM, after unmeasured warm-up calls.
 
-    It takes the function's arguments and returns the metrics by name, always with "Duration (us)". Without `func_name`,
-    it measures the module's entry function.
+    The result takes the measured function's arguments and returns the metrics by name, always including "Duration
+    (us)". Without `func_name`, it measures the module's entry function.
     """
     mod, dev = module_of(mod), device_of(dev)
     if isinstance(mod, Function):

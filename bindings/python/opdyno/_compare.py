@@ -1,4 +1,4 @@
-"""Comparison of the values of two builds of a program."""
+"""Comparison of the values that two builds of a program compute."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ class Comparison(Outcome):
 
     @property
     def cause(self) -> str | None:
-        """The operators of B, one of which caused the first difference; None if there is no difference."""
+        """The operators of `b`, one of which caused the first difference; None if there is no difference."""
         return self._entry("Cause")
 
     @property
@@ -39,7 +39,8 @@ class Comparison(Outcome):
 
 
 def _kept(value: Any) -> Any:
-    """Arrays of other libraries are borrowed for a call only, but an array of values needs its own tensors."""
+    """Converts an array of another library to a tensor, because a call only borrows arrays, but an `Array` keeps its
+    items."""
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes, _native.Handle)):
         return Array(_kept(item) for item in value)
     is_foreign = not isinstance(value, _native.Handle) and (hasattr(value, "__dlpack__") or hasattr(value, "__array__"))

@@ -1,4 +1,4 @@
-"""Devices: places that own memory and run kernels."""
+"""Devices, which own memory and run kernels."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ if TYPE_CHECKING:
     import ctypes
 
 
-_REMOTE = 128  # TVM's numbers for kinds of devices of remote sessions begin here
+_REMOTE = 128  # the first number of TVM's kinds of devices in remote sessions
 
 
 class Device(Frozen):
-    """A place that owns memory and runs kernels, such as `cpu:0`: `Device("cuda", 1)`, `Device(2, 1)`, or `device()`.
+    """A device, such as `cpu:0`, which owns memory and runs kernels: `Device("cuda", 1)`, `Device(2, 1)`, or
+    `device()`.
 
-    Immutable; compared and hashed by kind and number; can be pickled. It need not exist: see `exist`. The other
-    properties are None if the device does not report them, and raise an `Error` if the device does not exist. Source:
-    TVM's tvm.runtime.Device; kinds and their numbers are DLPack's.
+    Immutable; compared and hashed by kind and index; can be pickled. The device need not exist; see `exist`. The other
+    properties are None if the device does not report them, and raise an `Error` if the device does not exist. The
+    numbers of kinds are DLPack's. Source: TVM's tvm.runtime.Device.
     """
 
     __slots__ = ("device_type", "device_id")
@@ -51,7 +52,7 @@ class Device(Frozen):
 
     @property
     def index(self) -> int:
-        """The number among the devices of the kind."""
+        """The index among the devices of the kind."""
         return self.device_id
 
     def _number(self, attribute: int) -> int | None:
@@ -69,7 +70,7 @@ class Device(Frozen):
 
     @property
     def max_threads_per_block(self) -> int | None:
-        """The most threads of a block."""
+        """The largest number of threads in a block."""
         return self._number(_native.OPD_ATTR_MAX_THREADS_PER_BLOCK)
 
     @property
@@ -99,7 +100,7 @@ class Device(Frozen):
 
     @property
     def multi_processor_count(self) -> int | None:
-        """Number of multiprocessors; of a CPU, the processors that the process may use."""
+        """The number of multiprocessors; for a CPU, the number of processors that the process may use."""
         return self._number(_native.OPD_ATTR_MULTI_PROCESSOR_COUNT)
 
     @property
@@ -140,14 +141,15 @@ class Device(Frozen):
     def create_raw_stream(self) -> ctypes.c_void_p:
         """Makes a stream: a queue of work of the device. `free_raw_stream` ends it.
 
-        The CPU has no streams, because its work has ended when a call returns: an `Error` with code UNSUPPORTED.
+        For the CPU, this is an `Error` with code UNSUPPORTED: it has no streams, because its work has ended when a call
+        returns.
         """
-        import ctypes  # here, since few programs need it
+        import ctypes  # imported here, because few programs need it
 
         return ctypes.c_void_p(_native.opd_stream_create(self))
 
     def free_raw_stream(self, stream: ctypes.c_void_p | int | None) -> None:
-        """Frees a stream that `create_raw_stream` made. None and 0 are the default stream: nothing is done."""
+        """Frees a stream that `create_raw_stream` made. For the default stream (None or 0), does nothing."""
         _native.opd_stream_free(self, stream)
 
     def set_raw_stream(self, stream: ctypes.c_void_p | int | None) -> None:
@@ -155,7 +157,7 @@ class Device(Frozen):
         _native.opd_stream_set(self, stream)
 
     def sync(self, stream: ctypes.c_void_p | int | None = None) -> None:
-        """Waits until the work in a stream has ended, or in all streams if none is given. Other Python threads run
+        """Waits until the work of a stream has ended; None: the work of all streams. Other Python threads run
         meanwhile."""
         if stream is None:
             _native.opd_device_sync(self)
@@ -164,7 +166,7 @@ class Device(Frozen):
 
 
 def device_of(value: Any) -> Device:
-    """Converts a device, also TVM's. ValueError for a device of TVM's sessions, TypeError for any other object."""
+    """Converts a device of opdyno or TVM. ValueError for a device of TVM's sessions, TypeError for any other object."""
     if isinstance(value, Device):
         return value
     if isinstance(value, str):
@@ -179,10 +181,10 @@ def device_of(value: Any) -> Device:
 
 
 def device(dev_type: str | int | Device, dev_id: int | None = None) -> Device:
-    """Makes a device by kind and number: `device("cuda", 1)`, `device("cuda:1")`, `device(2, 1)`.
+    """Makes a device from kind and index: `device("cuda", 1)`, `device("cuda:1")`, `device(2, 1)`.
 
-    Kinds have the names of the functions `cpu`, `cuda`, `opencl` …. A target such as "llvm -mcpu=…" means its device.
-    Numbers are DLPack's. ValueError for an unknown name. The device need not exist.
+    The names of kinds are those of the functions `cpu`, `cuda`, `opencl` …; their numbers are DLPack's. A target such
+    as "llvm -mcpu=…" means the device of the target. ValueError for an unknown name. The device need not exist.
     """
     if not isinstance(dev_type, (int, str)):
         return device_of(dev_type)
@@ -251,10 +253,10 @@ _native.register_class("Device", Device)
 
 
 def num_threads() -> int:
-    """Number of threads that a parallel kernel may use, its caller included.
+    """Returns the number of threads that a parallel kernel may use, including its caller.
 
-    The number comes from `set_num_threads`, else from the environment variable OPDYNO_NUM_THREADS, TVM_NUM_THREADS or
-    OMP_NUM_THREADS, else it is the number of processors that the process may use. Source: TVM's num_threads.
+    `set_num_threads` sets the number, or else the environment variable OPDYNO_NUM_THREADS, TVM_NUM_THREADS or
+    OMP_NUM_THREADS. Default: the number of processors that the process may use. Source: TVM's num_threads.
     """
     return _native.opd_threads_count()
 

@@ -1,4 +1,4 @@
-"""Dumps: files that a profiler writes while it records."""
+"""Dumps, which are files that a profiler writes while it records."""
 
 from __future__ import annotations
 
@@ -34,9 +34,10 @@ def _form_of(path: str) -> int:
 
 @dataclass(frozen=True)
 class Dumps:
-    """When and where `profile(dumps=…)` writes a dump of its events. The recording continues meanwhile.
+    """The triggers and the path of dumps for `profile(dumps=…)`. A dump is a file with the events; the recording
+    continues.
 
-    `path`: path of each dump. "%p" is the number of the process, "%n" the number of the dump, from 1; "%%" is "%". The
+    `path`: path of each dump. "%p" is the process ID, "%n" the number of the dump, from 1; "%%" is "%". The
     suffix selects the format: .json, .pftrace, .html …, also with .gz. `signal`: signal that triggers a dump, such as
     `signal.SIGUSR2`; the program must have no handler for it. `slow_ms`: a range or a run of a program that takes at
     least this time triggers a dump. `on_error`: a run that fails triggers a dump. Dumps for slow spans and errors are

@@ -1,4 +1,4 @@
-"""Errors: each exception of opdyno is an `Error`, and also the Python exception of its kind."""
+"""Errors. Each exception of opdyno is an `Error`, and also the Python exception of its kind."""
 
 import builtins
 import enum
@@ -6,7 +6,8 @@ from typing import Any
 
 
 class Code(enum.IntEnum):
-    """The kinds of errors, for programs. An unknown number becomes INTERNAL. Source: opd_code in opdyno/base.h."""
+    """The codes by which programs tell errors apart. An unknown number becomes INTERNAL. Source: opd_code in
+    opdyno/base.h."""
 
     INVALID_ARGUMENT = 1
     NOT_FOUND = 2
@@ -24,17 +25,18 @@ class Code(enum.IntEnum):
 
 
 class Error(Exception):
-    """Base of all errors that native code raises. Each is also the Python exception of its kind.
+    """Base of all errors that native code raises. Each error is also the Python exception of its kind.
 
-    So `except ValueError` catches errors of that kind, and `except opdyno.Error` catches all. Kinds that Python does
-    not have are RuntimeErrors. Exceptions of Python callables pass through native code unchanged. Can be pickled.
+    So `except ValueError` catches errors of that kind, and `except opdyno.Error` catches all. An error of a kind that
+    Python lacks is a RuntimeError. Exceptions of Python callables pass through native code unchanged. Errors can be
+    pickled.
     """
 
-    _facts: "tuple[int, str, str | None, str | None]" = (Code.INTERNAL, "RuntimeError", None, None)  # as made natively
+    _facts: "tuple[int, str, str | None, str | None]" = (Code.INTERNAL, "RuntimeError", None, None)  # by native code
 
     @property
     def code(self) -> Code:
-        """The kind of the error, for programs."""
+        """The code, by which programs tell errors apart."""
         return Code(self._facts[0]) if self._facts[0] in Code._value2member_map_ else Code.INTERNAL
 
     @property
@@ -60,7 +62,8 @@ _classes: dict[str, type[Error]] = {}
 
 
 def class_of(kind: str) -> type[Error]:
-    """The class for a kind: derived from `Error` and from Python's exception of that name. Called by the native part."""
+    """Returns the class for a kind, derived from `Error` and from Python's exception of that name. Native code calls
+    this."""
     found = _classes.get(kind)
     if found is None:
         base = getattr(builtins, kind, RuntimeError)

@@ -1,5 +1,5 @@
-"""Value classes. The standard library's dataclasses are not used, because their import takes longer than all of
-opdyno."""
+"""Base classes of immutable values. The module dataclasses is not used, because its import takes longer than that of
+all of opdyno."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, dataclass_transform
 
 
 class Frozen:
-    """An immutable value, compared, hashed, shown and pickled by class and fields. The fields are the `__slots__`, in
-    the order of the parameters."""
+    """An immutable value. It is compared, hashed, shown and pickled by its class and its fields. The fields are the
+    `__slots__`, in the order of the parameters."""
 
     __slots__: Collection[str] = ()
 
@@ -53,5 +53,5 @@ class Record(Frozen):
         """The fields by their names, in the order of the C struct."""
         return dict(zip(type(self).__slots__, self._fields()))
 
-    def __reduce__(self) -> Any:  # by name, because a later version may have more fields
+    def __reduce__(self) -> Any:  # pickles fields by name, because a later version may have more
         return partial(type(self), **self._asdict()), ()

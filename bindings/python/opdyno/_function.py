@@ -14,11 +14,11 @@ class Function(_native.FunctionBase):
     """A packed function, which takes any number of values and returns one. `Function(callable)` makes one from a Python
     callable.
 
-    Called as `function(x, 2, "text")`, by position only. It takes None, numbers, text, bytes, dtypes, devices, shapes,
-    tensors, arrays of other libraries and buffers (without a copy: it writes into them; a compiled function refuses
-    read-only ones, see `reads_only`), lists, tuples, dicts, callables and objects. Any other argument is a TypeError
-    that names it. It returns numbers as int, float or bool, text as str, tuples as `Array`, and other objects as
-    instances of their classes.
+    It is called with positional arguments only: `function(x, 2, "text")`. Arguments may be None, numbers, text, bytes,
+    dtypes, devices, shapes, tensors, arrays of other libraries, buffers, lists, tuples, dicts, callables and objects.
+    Any other argument is a TypeError that names it. Arrays and buffers are not copied, so the function can write into
+    them. A compiled function refuses read-only ones (see `reads_only`). The result is a number as int, float or bool,
+    text as str, a tuple as `Array`, or an instance of an object's class.
 
     Many threads may call it at once if the wrapped code allows that. Other Python threads run during native code. A
     native error is raised as an `Error` that is also the Python exception of its kind. An exception of a Python
@@ -27,7 +27,7 @@ class Function(_native.FunctionBase):
     """
 
     __slots__ = ("__name__", "__weakref__")
-    __name__: str  # where it is known
+    __name__: str  # set if the name is known
     same_as = Object.same_as
 
     def __new__(cls, callable: Callable[..., Any]) -> Function:
@@ -39,8 +39,9 @@ class Function(_native.FunctionBase):
     def from_pointer(pointer: int, signature: str, name: str | None = None, keep_alive: Any = None) -> Function:
         """Makes a packed function from the address of a C function: `from_pointer(address, "f64(f64, ptr)")`.
 
-        `Module.native_function` says how signatures are written. The signature is not checked against the C function.
-        The C function must outlive the result, unless `keep_alive`, an object of opdyno such as its module, holds it.
+        `Module.native_function` describes signatures. The signature is not checked against the C function. The C
+        function must outlive the result, unless `keep_alive` keeps it loaded, which is an object of opdyno such as its
+        module.
         """
         made = _native.opd_function_create_native(pointer, signature, name, keep_alive)
         return made if name is None else named(made, name)
@@ -73,10 +74,10 @@ def register_func(
 ) -> Any:
     """Registers a function under a name, by which all programs and native code of the process can call it.
 
-    `register_func("my.add", add)`, or a decorator: `@register_func("my.add")`; `@register_func` alone takes the
-    function's own name. Returns `f`. The function is kept until it is replaced or removed, and runs on the thread of
-    the caller. ValueError (code ALREADY_EXISTS) if the name is taken, unless `override` is true. Source: TVM's
-    register_func.
+    Call it as `register_func("my.add", add)`, or use it as a decorator: `@register_func("my.add")`; `@register_func`
+    alone uses the function's own name. Returns `f`. The function is kept until it is replaced or removed, and runs on
+    the thread of the caller. ValueError (code ALREADY_EXISTS) if the name is taken, unless `override` is true. Source:
+    TVM's register_func.
     """
     if callable(name):
         f, name = name, name.__name__
@@ -98,7 +99,7 @@ def get_global_func(name: str, allow_missing: bool) -> Function | None: ...
 def get_global_func(name: str, allow_missing: bool = False) -> Function | None:
     """Returns a registered function.
 
-    If there is none of that name, it raises a ValueError (code NOT_FOUND) with close names, or returns None if
+    If there is none of that name, raises a ValueError (code NOT_FOUND) that lists similar names, or returns None if
     `allow_missing` is true. Source: TVM's get_global_func.
     """
     try:
@@ -110,12 +111,13 @@ def get_global_func(name: str, allow_missing: bool = False) -> Function | None:
 
 
 def list_global_func_names() -> list[str]:
-    """The names of all registered functions, sorted: opdyno's own, and the program's."""
+    """The sorted names of all registered functions, which are opdyno's own and those of the program."""
     return list(_native.opd_function_list_global())
 
 
 def remove_global_func(name: str) -> None:
-    """Removes a registered function. Programs that hold it keep it. ValueError (code NOT_FOUND) if there is none."""
+    """Removes a registered function. Programs that have looked it up keep it. ValueError (code NOT_FOUND) if there is
+    none."""
     _native.opd_function_remove_global(name)
 
 

@@ -1,7 +1,6 @@
 """Ranges and marks with the names of `torch.profiler.itt`: `from opdyno.profiler import itt`.
 
-A tool that names its collector by INTEL_LIBITTNOTIFY64, such as VTune, receives them, and so does a `profile` that
-records.
+A tool that sets INTEL_LIBITTNOTIFY64 to its collector, such as VTune, gets them. A running `profile` records them, too.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ def is_available() -> bool:
 
 
 def mark(msg: str) -> None:
-    """Marks a moment."""
+    """Marks a moment on the calling thread."""
     if _native.opd_range_is_recorded():
         _native.opd_range_mark(_native.opd_range_name(msg))
 
 
 def range_push(msg: str) -> int:
-    """Begins a range that `range_pop` ends on the same thread. Returns the number of ranges around it, from 0."""
+    """Begins a range that `range_pop` ends on the same thread. Returns how many ranges enclose it."""
     return _native.opd_range_push(msg)
 
 
@@ -35,7 +34,7 @@ def range_pop() -> int:
 
 @contextlib.contextmanager
 def range(msg: str) -> Iterator[None]:  # noqa: A001  torch.profiler's name
-    """A range around the block."""
+    """Makes a range around a with block."""
     range_push(msg)
     try:
         yield

@@ -1,4 +1,4 @@
-"""The state that a language model's program keeps for its sequences between calls."""
+"""KV states: what a language model's program stores for its sequences between calls."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class KVState(Object):
         with cache.forward([0], [len(prompt)]):
             logits, _ = vm["prefill"](embeddings, cache, params)
 
-    The caller chooses the numbers of sequences. Only one thread at a time may use the state: if another thread uses it,
-    also in a call of the program, a method raises an error. Source: TVM's KVState.
+    The caller chooses the ids of the sequences. Only one thread at a time may use the state. If another thread uses it
+    meanwhile, also in a call of the program, a method raises an error. Source: TVM's KVState.
     """
 
     __slots__ = ()
@@ -41,7 +41,7 @@ class KVState(Object):
         _native.opd_kv_state_clear(self)
 
     def fork(self, parent: int, child: int, num_tokens: int | None = None) -> None:
-        """Makes the sequence `child`, which begins with the given number of tokens of `parent`, or with all."""
+        """Makes the sequence `child`, which begins with the first `num_tokens` tokens of `parent`; None: all tokens."""
         _native.opd_kv_state_fork(self, parent, child, -1 if num_tokens is None else num_tokens)
 
     def pop(self, seq_id: int, num_tokens: int) -> None:
@@ -49,8 +49,8 @@ class KVState(Object):
         _native.opd_kv_state_pop(self, seq_id, num_tokens)
 
     def begin(self, seq_ids: Sequence[int], counts: Sequence[int], parents: Sequence[int] | None = None) -> None:
-        """Begins a pass, which computes the given numbers of new tokens of the sequences. If it fails, nothing has
-        changed.
+        """Begins a pass, which computes `counts[i]` new tokens of the sequence `seq_ids[i]`. If this fails, the state
+        is unchanged.
 
         `parents`: the parent of each new token, as an index into the tree of its sequence; -1: a root. None: no trees.
         """
@@ -62,7 +62,7 @@ class KVState(Object):
 
     @contextmanager
     def forward(self, seq_ids: Sequence[int], counts: Sequence[int], parents: Sequence[int] | None = None) -> Iterator[None]:
-        """A pass, for a with statement. If its body raises, the tokens of the pass are removed."""
+        """Runs a pass as a with statement. If its body raises, the tokens of the pass are removed."""
         self.begin(seq_ids, counts, parents)
         try:
             yield
@@ -73,7 +73,7 @@ class KVState(Object):
 
     @property
     def lengths(self) -> dict[int, int]:
-        """The number of tokens of each sequence, by the sequence's number."""
+        """The number of tokens of each sequence, by the sequence's id."""
         return dict(_native.opd_kv_state_lengths(self))
 
     def stats(self) -> KVStats:

@@ -1,4 +1,4 @@
-"""Modules: loaded artifacts that offer functions and import other modules."""
+"""Modules, which are loaded artifacts with functions. They may import other modules."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ class ModulePropertyMask:
     """Whether a module can be embedded, called or linked: bits of `Module.property_mask`. Source: tvm-ffi's ModulePropertyMask."""
 
     BINARY_SERIALIZABLE = 1
-    """Exporting embeds its bytes, or keeps its file if it is a library."""
+    """An export embeds the module's bytes or, if the module is a library, keeps its file."""
     RUNNABLE = 2
-    """Its functions can be called as they are."""
+    """The module's functions can be called without compiling or linking it."""
     COMPILATION_EXPORTABLE = 4
-    """Exporting compiles or links it."""
+    """An export compiles or links the module."""
 
 
 class Module(Object):
-    """A loaded artifact: a library, a VM program, a C source … `module["name"]` gives a function, `module(…)` calls the
-    entry function.
+    """A loaded artifact: a library, a VM program, a C source … `module["name"]` returns a function, `module(…)` calls
+    the entry function.
 
     Made by `load_module`, `load_source`, `load_native`, `load_static_library`, `system_lib` and `Executable.jit`. Any
-    number of threads may use it. It stays loaded as long as anything from it lives: functions, results, VMs. Two are
-    equal if they are the same native module. Source: TVM's runtime.Module, with its old and new names.
+    number of threads may use it. It stays loaded as long as an object from it exists, such as a function, result or VM.
+    Two modules are equal if they are the same native module. Source: TVM's runtime.Module, with its old and new names.
     """
 
     __slots__ = ()
 
     @property
     def kind(self) -> str:
-        """Its kind: "library", "relax.VMExecutable", "c", "static_library", "opdyno.native" …"""
+        """The kind of the module: "library", "relax.VMExecutable", "c", "static_library", "opdyno.native" …"""
         return _native.opd_module_kind(self)
 
     type_key = kind
@@ -62,7 +62,7 @@ class Module(Object):
 
     @property
     def imports(self) -> list[Module]:
-        """A snapshot of the modules that it imports."""
+        """A snapshot of the imported modules."""
         return list(_native.opd_module_list_imports(self))
 
     imported_modules = imports
@@ -78,26 +78,26 @@ class Module(Object):
 
     @property
     def is_dso_exportable(self) -> bool:
-        """Whether exporting compiles or links it. Older TVM's name."""
+        """Whether an export compiles or links the module, under the name of older TVM."""
         return bool(_native.opd_module_is_dso_exportable(self))
 
     def is_compilation_exportable(self) -> bool:
-        """Whether exporting compiles or links it."""
+        """Whether an export compiles or links the module."""
         return bool(self.property_mask & ModulePropertyMask.COMPILATION_EXPORTABLE)
 
     def is_binary_serializable(self) -> bool:
-        """Whether exporting embeds its bytes."""
+        """Whether an export embeds the module's bytes."""
         return bool(self.property_mask & ModulePropertyMask.BINARY_SERIALIZABLE)
 
     def is_runnable(self) -> bool:
-        """Whether its functions can be called as they are."""
+        """Whether the module's functions can be called without compiling or linking it."""
         return bool(self.property_mask & ModulePropertyMask.RUNNABLE)
 
     def implements_function(self, name: str, query_imports: bool = False) -> bool:
         """Whether the module, or with `query_imports` an imported module, has a function of that name.
 
-        True also for functions that `get_function` refuses, because they must first be compiled, or need a VM or an
-        absent device.
+        It is also true for functions that `get_function` refuses, because they must first be compiled, or need a VM or
+        an absent device.
         """
         flags = _native.OPD_LOOKUP_UNCALLABLE | (_native.OPD_LOOKUP_IMPORTS if query_imports else _native.OPD_LOOKUP_OWN)
         return bool(_native.opd_module_has_function(self, name, flags))
@@ -105,8 +105,8 @@ class Module(Object):
     def get_function(self, name: str, query_imports: bool = False) -> Function:
         """Returns a function of the module; with `query_imports`, also of imported modules, depth first.
 
-        If there is none, AttributeError (code NOT_FOUND) with close names. `Error` with code UNSUPPORTED for a function
-        that must first be linked, or needs a VM or a device that this build lacks.
+        If there is none, AttributeError (code NOT_FOUND) that lists similar names. `Error` with code UNSUPPORTED for a
+        function that must first be linked, or needs a VM or a device that this build lacks.
         """
         try:
             return named(_native.opd_module_get_function(self, name, query_imports), name)
@@ -116,7 +116,7 @@ class Module(Object):
             raise
 
     def __getitem__(self, name: str) -> Function:
-        """`get_function(name)`."""
+        """Returns `get_function(name)`."""
         if not isinstance(name, str):
             raise TypeError("a function is asked for by its name")
         return self.get_function(name)
@@ -126,7 +126,7 @@ class Module(Object):
         return self.entry_func(*args)
 
     def function_names(self) -> list[str]:
-        """The names of the functions that the module itself offers, sorted."""
+        """The sorted names of the module's own functions."""
         return list(_native.opd_module_list_functions(self))
 
     def import_module(self, module: Module) -> None:
@@ -134,16 +134,16 @@ class Module(Object):
         _native.opd_module_add_import(self, module)
 
     def native_function(self, symbol: str, signature: str) -> Function:
-        """Returns a C symbol of a shared library as a packed function: `native_function("hypot", "f64(f64, f64)")`.
+        """Makes a packed function from a C function of a shared library: `native_function("hypot", "f64(f64, f64)")`.
 
         A signature's types are void, bool, i8 … i64, u8 … u64, f32, f64, ptr, str, tensor (a DLTensor *), and structs
-        by value as {f64, f64}. ValueError, with the place of the mistake, for a wrong signature.
+        by value as {f64, f64}. ValueError for a wrong signature; the message has the place of the mistake.
         """
         return named(_native.opd_module_native_function(self, symbol, signature), symbol)
 
     def get_source(self, fmt: str = "") -> str:
-        """Returns the source: a C module's text, a VM program's assembly. `Error` (code UNSUPPORTED) for a binary
-        module."""
+        """Returns the source, such as the text of a C module or the assembly of a VM program. `Error` (code
+        UNSUPPORTED) for a binary module."""
         return _native.opd_module_get_source(self, fmt or None)
 
     inspect_source = get_source
@@ -245,14 +245,14 @@ class Module(Object):
         )
 
     def describe(self) -> Any:
-        """Describes the module and its imports by dicts and lists: kind, file, TVM release if it is known, functions,
-        imports."""
+        """Describes the module and its imports as dicts and lists: kind, file, functions, imports, and the TVM release
+        if it is known."""
         return json.loads(_native.opd_module_to_json(self))
 
     def __repr__(self) -> str:
         try:
             names = brief(self.function_names())
-        except Error:  # on another machine, which does not say, or is not reachable
+        except Error:  # the module is on another machine, which does not tell the kind or is not reachable
             names = "not known"
         return f'<Module "{self.kind}" at {self._address:#x}, functions: {names}>'
 
@@ -273,7 +273,7 @@ def _checked(fcompile: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _export_with(module: Module, path: str, fcompile: Callable[..., Any], arguments: dict[str, Any]) -> Any:
-    """Links with the caller's function: the objects are first written to an archive."""
+    """Links with the caller's function. The objects are first written to an archive."""
     import contextlib
     import tarfile
     import tempfile
@@ -314,17 +314,17 @@ def load_module(path: _Path | bytes, fmt: str = "", **options: Any) -> Module:
 def load_source(source: str, **options: Any) -> Module:
     """Compiles and loads C source. `options` are those of `load_module`.
 
-    Functions named `__tvm_ffi_<name>` have the name `<name>`; `Module.native_function` gives the others. If it does not
-    compile, `Error` with the compiler's message.
+    Functions named `__tvm_ffi_<name>` have the name `<name>`. Use `Module.native_function` for other functions. If the
+    source does not compile, `Error` with the compiler's message.
     """
     return _native.opd_module_load_bytes(source.encode(), None, _options("c", **options))
 
 
 def load_static_library(path: _Path, func_names: Iterable[str]) -> Module:
-    """Keeps an object file (`.o`), or an archive of them (`.a`), unchanged, as a module of kind "static_library".
+    """Makes a module of kind "static_library" from an object file (`.o`) or an archive (`.a`), which stays unchanged.
 
-    It cannot run. If a tree that imports it is exported, it is linked into the exported file. `func_names`: the
-    functions that it implements. Source: TVM's load_static_library.
+    The module cannot run. If a module that imports it is exported, it is linked into the exported file. `func_names`:
+    the functions that it implements. Source: TVM's load_static_library.
     """
     return _native.opd_module_load_static_library(os.fspath(path), list(func_names))
 
@@ -338,25 +338,25 @@ def load_native(path: _Path, functions: Mapping[str, str], **options: Any) -> Mo
     return _native.opd_module_load_native(os.fspath(path), dict(functions), _options(**options))
 
 
-# Each converts a program of another package, or returns its argument if it is not of that package.
+# Functions that convert a program of another package. For any other argument, they return the argument.
 takers: list[Callable[[Any], Any]] = []
 
 
 def module_of(value: Any) -> Module:
-    """Converts an argument to a module; a program of another package by one of the takers."""
+    """Converts an argument to a module. One of the takers converts a program of another package."""
     if not isinstance(value, Module):
         for take in takers:
             value = take(value)
-    module: Module = value  # the caller refuses other objects
+    module: Module = value  # callers refuse other objects
     return module
 
 
 def system_lib(prefix: str = "") -> Module:
-    """The module of the object files that are linked into the program and register themselves at its start. It is the
-    same module each time.
+    """Returns the module of object files that are linked into the program. They register themselves at its start. Each
+    call returns the same module.
 
     `prefix`: the system_lib_prefix with which they were compiled. If there is no such object file, the module is empty.
-    It lives as long as the process. Source: TVM's system_lib.
+    The module lives as long as the process. Source: TVM's system_lib.
     """
     return _native.opd_module_system_lib(prefix)
 

@@ -1,5 +1,6 @@
-# The native module: what the package's classes build on. The functions opd_… are those of the C API, with their inputs as
-# arguments and their outputs as result; here are the ones that the package uses. A test compares all with the module.
+# The types of the native module, which the package's classes use. The functions opd_… are those of the C API, with
+# their inputs as arguments and their outputs as result; only functions that the package uses are here. A test compares
+# this file with the module.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self, TypeAlias, TypeVar
 
@@ -21,7 +22,7 @@ from .vm import Cancel, Executable, VirtualMachine
 
 _Any = TypeVar("_Any")
 _Callable = TypeVar("_Callable", bound=Callable[..., Any])
-_Options: TypeAlias = Mapping[str, Any] | None  # the fields of the C struct that are not to have their defaults
+_Options: TypeAlias = Mapping[str, Any] | None  # values of C fields; other fields have their defaults
 _Bytes: TypeAlias = str | bytes | bytearray | memoryview
 _Names: TypeAlias = Sequence[str]
 

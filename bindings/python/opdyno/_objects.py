@@ -1,4 +1,4 @@
-"""Objects: native values in Python."""
+"""Native objects in Python: the base class, arrays and maps, and the conversion to objects."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ._errors import Code, Error
 class Object(_native.Handle):
     """A native object. Objects without a specific class have this class. Source: TVM's runtime.Object.
 
-    It is reference counted: it lives as long as Python or native code holds it, and may end on any thread. It is
-    compared and hashed by the identity of the native object, which several Python objects may share.
+    Native objects are reference counted: an object lives as long as Python or native code holds it, and may be freed on
+    any thread. It is compared and hashed by the identity of the native object, which several Python objects may share.
     """
 
     __slots__ = ("__weakref__",)
@@ -28,8 +28,8 @@ class Object(_native.Handle):
 
 
 class ObjectGeneric:
-    """Base of classes whose instances can be arguments of functions, because they define `asobject()`. Source:
-    TVM's."""
+    """Base of classes whose instances can be arguments of functions, because they define `asobject()`. Source: TVM's
+    ObjectGeneric."""
 
     def asobject(self) -> Any:
         """Returns the value that is passed instead: an object, or any value that can be converted to one."""
@@ -78,7 +78,7 @@ class Array(_native.CollectedHandle, Object, Sequence[Any]):
         return Array, (tuple(self),)
 
     def __getattr__(self, name: str) -> Any:
-        """Says what to do if a result is a tuple of tensors but is used as a tensor."""
+        """Raises an AttributeError. If a tuple of tensors is used as a tensor, the message explains what to do."""
         if name.startswith("__"):
             raise AttributeError(name)
         tensors = [i for i, item in enumerate(self) if hasattr(type(item), name) and isinstance(item, _native.TensorBase)]
@@ -129,12 +129,12 @@ class Map(_native.CollectedHandle, Object, Mapping[Any, Any]):
         return _map_of, ([part for pair in self.items() for part in pair],)
 
 
-def _map_of(pairs: list[Any]) -> Map:  # keys that are equal in a dict, such as 1 and True, stay separate
+def _map_of(pairs: list[Any]) -> Map:  # takes pairs, because a dict would merge keys such as 1 and True
     return _native.opd_map_create(pairs)
 
 
 def brief(names: Sequence[str]) -> str:
-    """Names for a repr: the first eight, and the number of further ones."""
+    """The first eight names for a repr, and the number of further names."""
     more = [f"… {len(names) - 8} more"] if len(names) > 8 else []
     return f"[{', '.join([*names[:8], *more])}]"
 

@@ -7,7 +7,7 @@ from ._report import Report
 
 
 class Outcome:
-    """A report with a sentence as its verdict. True if its entry `_HOLDS` is true."""
+    """Base of results with a report, whose verdict is a sentence. True if the report's entry `_HOLDS` is true."""
 
     _HOLDS: str
 
@@ -16,7 +16,7 @@ class Outcome:
 
     @property
     def verdict(self) -> str:
-        """One sentence: whether both gave the same, and what differs."""
+        """One sentence that says whether both sides have the same results, and what differs."""
         return str(self._report.configuration["Verdict"])
 
     def _entry(self, name: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Parameters: named tensors in files and bytes."""
+"""Params, which are named tensors in files and bytes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ._tensor import Tensor, tensor
 
 
 class Params(_native.Handle, Mapping[str, Tensor]):
-    """Tensors by name, in the order of their file: a mapping. `Params({"w": array})`, or `load_params(path)`.
+    """A mapping of names to tensors, in the order of their file: `Params({"w": array})`, or `load_params(path)`.
 
-    A file is mapped, and each of its tensors is made at its first use. The tensor is a view of the file if possible,
-    else a copy. Changes of a view stay in this process. As long as the mapping or its tensors exist, the file may be
-    replaced, but must not be truncated in place. If threads request the same tensor at once, they get the same object.
-    Only one thread at a time may add tensors.
+    A file is mapped into memory, and each of its tensors is made at its first use. If possible, the tensor is a view of
+    the file, else a copy. Changes of a view stay in this process. As long as the Params or their tensors exist, the
+    file may be replaced, but must not be truncated in place. If threads request the same tensor at once, they get the
+    same object. Only one thread at a time may add tensors.
     """
 
     __slots__ = ("__weakref__",)
@@ -47,20 +47,21 @@ class Params(_native.Handle, Mapping[str, Tensor]):
         _native.opd_params_set(self, name, value if isinstance(value, Tensor) else tensor(value))
 
     def info(self) -> dict[str, TensorInfo]:
-        """Shape, dtype and bytes of each tensor by name. Makes no tensors."""
+        """Describes each tensor by name: shape, dtype and bytes. No tensors are made."""
         infos = (_native.opd_params_get_info(self, i) for i in range(len(self)))
         return {info.name: info for info in infos}
 
     @property
     def stats(self) -> ParamsStats:
-        """The bytes of all tensors, of views of the file, and of copies."""
+        """Returns the bytes of all tensors, of views of the file, and of copies."""
         return _native.opd_params_get_stats(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes a file. Readers see the old file or the new one, never a part.
+        """Writes a file. Readers see either the old or the new file, never a part.
 
-        Its suffix decides the format: .npz, .safetensors, .npy (exactly one tensor), tensor-cache.json (with files
-        beside it), else TVM's param dict. `Error` for a dtype or a name that the format cannot hold.
+        The file's name decides the format: .npz, .safetensors, .npy (for exactly one tensor), tensor-cache.json (with
+        more files beside it); any other name: TVM's param dict. `Error` for a dtype or a name that the format cannot
+        represent.
         """
         _native.opd_params_save(self, os.fspath(path))
 
@@ -77,8 +78,8 @@ def load_params(
     """Opens a parameter file: a TVM param dict, .npz, .npy, .safetensors, or a tensor cache by its directory.
 
     The content decides the format. `copy`: copies all tensors at once and closes the file. `prefetch`: asks the system
-    to read the file ahead. `verify_checksums`: compares the checksums in the file. `Error` if there is no such file,
-    for damage (with the offset), or for elements that no tensor can hold.
+    to read the file ahead. `verify_checksums`: compares the checksums in the file. `Error` if there is no such file, if
+    it is damaged (with the offset), or if a tensor cannot have its elements.
     """
     options = {"copy": copy, "prefetch": prefetch, "verify_checksums": verify_checksums}
     return _native.opd_params_open(os.fspath(path), options)
@@ -90,10 +91,10 @@ def save_param_dict(params: Mapping[str, Any]) -> bytes:
 
 
 def load_param_dict(param_bytes: bytes | bytearray | memoryview) -> dict[str, Tensor]:
-    """Reads the output of `save_param_dict` of opdyno or TVM: bytes, or a bytes-like object. Tensors are copies on the
+    """Reads the output of `save_param_dict` of opdyno or TVM, which is a bytes-like object. Tensors are copies on the
     CPU.
 
-    If it is damaged, `Error` with the offset. Source: TVM's load_param_dict.
+    If the bytes are damaged, `Error` with the offset. Source: TVM's load_param_dict.
     """
     return dict(_native.opd_params_load_bytes(param_bytes))
 
@@ -104,7 +105,7 @@ def save_param_dict_to_file(params: Mapping[str, Any], path: str | os.PathLike[s
 
 
 def load_param_dict_from_file(path: str | os.PathLike[str]) -> dict[str, Tensor]:
-    """Reads a parameter file of any format that `load_params` opens: all of its tensors."""
+    """Reads all tensors of a parameter file in any format that `load_params` opens."""
     return dict(load_params(path))
 
 

@@ -1,4 +1,4 @@
-"""Replays of calls that were recorded in files."""
+"""Replays of calls that were recorded to files."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ from ._time import nanoseconds
 
 
 class Replayed(Outcome):
-    """The result of `replay`. True if the call ended as recorded."""
+    """The result of `replay`. True if the call had the recorded result or error."""
 
     _HOLDS = "Same"
 
@@ -24,13 +24,12 @@ class Replayed(Outcome):
 
     @property
     def module(self) -> Module | None:
-        """The program; None if the recording has only its hash."""
+        """The program; None if the recording has only the program's hash."""
         return self._module
 
     @property
     def report(self) -> Report:
-        """A report with a row for each argument, function of the host, operator that differs, and part of the
-        result."""
+        """A report with a row for each argument, host function, operator that differs, and part of the result."""
         return self._report
 
     @property
@@ -40,7 +39,7 @@ class Replayed(Outcome):
 
     @property
     def minimised(self) -> str | None:
-        """The operator that `minimise` kept."""
+        """The operator to which `minimise` reduced the call."""
         return self._entry("Minimised")
 
 
@@ -56,10 +55,10 @@ def replay(
     timeout: float = 0.0,
     device: Device | None = None,
 ) -> Replayed:
-    """Makes a recorded call again, and compares the outcome. It runs the code in the file.
+    """Repeats a recorded call and compares the outcome. This runs the code in the file.
 
     `module`: the program that runs instead of the recorded one. `instrument`: as for `VirtualMachine.set_instrument`.
-    `minimise`: path for a recording of the one operator that fails, ends the process, or is the first that differs.
+    `minimise`: path for a recording of only the operator that fails, ends the process, or is the first that differs.
     `rtol`, `atol`: tolerances for results whose elements were kept, as for `compare`. `repeat`: number of measured
     calls, for `Replayed.profile`. `timeout`: seconds; 0: no limit. `device`: replaces the first device of the recorded
     VM. docs/replay.md says more.

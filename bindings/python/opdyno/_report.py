@@ -1,4 +1,4 @@
-"""Metrics, reports, differences of reports, and traces. Users find them in `opdyno.profiling`."""
+"""Metrics, reports, differences of reports, and traces. Their public names are in `opdyno.profiling`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ._results import MachinePeak
 
 
 class _Metric(Frozen):
-    """A number with a unit. Metrics of one kind can be compared, added and subtracted; numbers scale them;
+    """A number with a unit. Metrics of one kind can be compared, added and subtracted, and multiplied by numbers.
     `float(metric)` is the number."""
 
-    __module__ = "opdyno.profiling"  # in help()
+    __module__ = "opdyno.profiling"  # shown by help()
     __slots__ = ()
 
     def __init__(self, value: Any) -> None:
@@ -36,7 +36,7 @@ class _Metric(Frozen):
     def __add__(self, other: Any) -> Any:
         return type(self)(self._number + other._number) if type(other) is type(self) else NotImplemented
 
-    def __radd__(self, other: Any) -> Any:  # sum() begins with 0
+    def __radd__(self, other: Any) -> Any:  # sum() adds to 0
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
     def __sub__(self, other: Any) -> Any:
@@ -48,7 +48,8 @@ class _Metric(Frozen):
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> Any:
-        """Divided by a number: a metric. Divided by a metric of its kind: a float."""
+        """Divides the metric: by a number, which returns a metric, or by a metric of its kind, which returns a
+        float."""
         if type(other) is type(self):
             return self._number / other._number
         return type(self)(self._number / other) if isinstance(other, (int, float)) else NotImplemented
@@ -122,7 +123,8 @@ _KINDS = {number: metric for metric, number in METRIC_KINDS.items()}
 
 
 def metric_of(kind: int, value: Any) -> Any:
-    """Makes the metric for a kind of a report. Text stays unchanged; kinds of a newer writer are their JSON."""
+    """Makes a metric from its kind and value in a report. Text stays unchanged. Metrics of unknown kinds stay JSON
+    text."""
     if kind == _native.OPD_METRIC_JSON:
         return json.loads(value)
     return _KINDS[kind](value) if kind in _KINDS else value
@@ -141,10 +143,10 @@ def kind_and_value(name: str, metric: Any) -> tuple[int, Any]:
 
 
 class Report(_native.Handle):
-    """Metrics of each call, of each device, and the configuration of a run. `print(report)` shows it.
+    """Metrics of each call and of each device, and the configuration of a run. `print(report)` shows it.
 
-    A terminal shows `summary()`, a pipe `table()`, a notebook a sentence, bars and the table. Immutable; any thread may
-    read it; can be pickled. Source: TVM's profiling.Report.
+    A terminal shows `summary()`, a pipe `table()`, a notebook a sentence, bars and the table. A report is immutable and
+    can be pickled. Any thread may read it. Source: TVM's profiling.Report.
     """
 
     __slots__ = ("__weakref__",)
@@ -155,10 +157,10 @@ class Report(_native.Handle):
         device_metrics: Mapping[str | Device, Mapping[str, Any]],
         configuration: Mapping[str, Any],
     ) -> Report:
-        """Makes a report from the values of its attributes with these names: metrics by name, or text.
+        """Makes a report from the values of its attributes, which have metrics or text by name.
 
-        Metrics are `Duration`, `Percent`, `Count`, `Ratio`, `Bytes` and `Hertz`; TypeError for another kind. Names of
-        devices are like "cpu0".
+        Metrics are `Duration`, `Percent`, `Count`, `Ratio`, `Bytes` and `Hertz`; TypeError for another kind. A device
+        has a name such as "cpu0".
         """
         builder = _native.opd_report_builder_create()
         for call in calls:
@@ -181,15 +183,15 @@ class Report(_native.Handle):
         return _native.opd_report_from_json(s)
 
     def json(self) -> str:
-        """One line of JSON in TVM's format: calls, device_metrics and configuration."""
+        """Returns one line of JSON in TVM's format, with calls, device_metrics and configuration."""
         return _native.opd_report_write(self, _native.OPD_REPORT_JSON, None)
 
     def csv(self) -> str:
-        """The calls as CSV: a line of names, then a line for each call."""
+        """Returns the calls as CSV: a line of names, then a line for each call."""
         return _native.opd_report_write(self, _native.OPD_REPORT_CSV, None)
 
     def table(self, sort: bool = True, aggregate: bool = True, col_sums: bool = True) -> str:
-        """A text table of the calls.
+        """Returns a text table of the calls.
 
         `sort`: rows are sorted by descending duration, else in the program's order. `aggregate`: calls of one operator
         with equal shapes on one device make one row. `col_sums`: adds rows of sums.
@@ -197,8 +199,8 @@ class Report(_native.Handle):
         return _native.opd_report_write(self, _native.OPD_REPORT_TABLE, self._options(sort, aggregate, col_sums))
 
     def summary(self, width: int = 100, max_rows: int = 10, colored: bool = False) -> str:
-        """The summary that `opdyno profile` shows: the slowest operators, times with units, and a sentence on what
-        would help.
+        """Returns the summary that `opdyno profile` shows: the slowest operators, times with units, and a sentence
+        about what would help.
 
         `width`: limit of characters in a line, at least 40. `max_rows`: limit of rows of operators; 0: all. `colored`:
         adds bars and the colours of a terminal.
@@ -207,12 +209,12 @@ class Report(_native.Handle):
         return _native.opd_report_write(self, _native.OPD_REPORT_TABLE, options)
 
     def to_markdown(self, sort: bool = True, aggregate: bool = True, col_sums: bool = True) -> str:
-        """The table's rows as a Markdown table."""
+        """Returns the rows of `table()` as a Markdown table."""
         return _native.opd_report_write(self, _native.OPD_REPORT_MARKDOWN, self._options(sort, aggregate, col_sums))
 
     def to_html(self, sort: bool = True, aggregate: bool = True, col_sums: bool = True) -> str:
-        """An HTML page that needs no other file: a sortable table, the time of each operator as bars, and a roofline if
-        the report has its numbers."""
+        """Returns an HTML page that needs no other file. It has a sortable table, the time of each operator as bars,
+        and a roofline if the report has the numbers for it."""
         return _native.opd_report_write(self, _native.OPD_REPORT_HTML, self._options(sort, aggregate, col_sums))
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
@@ -230,7 +232,8 @@ class Report(_native.Handle):
 
     @property
     def calls(self) -> list[dict[str, Any]]:
-        """The metrics of each call by name, in the program's order: `Duration`, `Percent`, `Count`, `Ratio` … or text.
+        """The metrics of each call by name, in the program's order. They are `Duration`, `Percent`, `Count`, `Ratio` …
+        or text.
 
         The metrics of `VirtualMachine.profile` are "Name", "Duration (us)", "Percent", "Device", "Count" and "Argument
         Shapes".
@@ -239,7 +242,7 @@ class Report(_native.Handle):
 
     @property
     def device_metrics(self) -> dict[str, dict[str, Any]]:
-        """The metrics of each device by name. Names of devices are like "cpu0"."""
+        """The metrics of each device by name. A device has a name such as "cpu0"."""
         return {row.pop("Device"): row for row in self._rows(_native.OPD_REPORT_DEVICES)}
 
     @property
@@ -272,12 +275,12 @@ class Report(_native.Handle):
         return f"<Report of {len(self)} calls{''.join(times)}>"
 
     def with_roofline(self, peak: MachinePeak | None = None) -> Report:
-        """The report with columns for the operations and the memory traffic of its operators, if their names and shapes
-        tell these.
+        """Returns the report with columns for the operations and the memory traffic of operators, if their names and
+        shapes tell these.
 
-        They are FLOP, Tensors (bytes), GFLOP/s, Arithmetic Intensity (FLOP/byte) and, with the machine's peaks, Percent of Peak.
-        A global function "opdyno.flop.<name>" counts the operations of an operator of your own: it gets the text of
-        "Argument Shapes". Source: Williams, Waterman, Patterson: Roofline, 2009.
+        The columns are FLOP, Tensors (bytes), GFLOP/s, Arithmetic Intensity (FLOP/byte) and, with the machine's peaks,
+        Percent of Peak. For your own operators, a global function "opdyno.flop.<name>" counts the operations from the
+        text of "Argument Shapes". Source: Williams, Waterman, Patterson: Roofline, 2009.
         """
         gflops, bandwidth = (peak.gflops, peak.bandwidth_gbps) if peak else (0.0, 0.0)
         return _native.opd_report_add_roofline(self, gflops, bandwidth)
@@ -291,8 +294,8 @@ class Report(_native.Handle):
 
 
 class Diff:
-    """The changes between two sets of runs, operator by operator. `print(diff)` shows them: on a terminal the important
-    ones, the total and a sentence; in a pipe all."""
+    """The changes of each operator between two sets of runs. `print(diff)` shows them: on a terminal the important
+    changes, the total and a sentence; in a pipe all changes."""
 
     def __init__(self, before: list[Report], after: list[Report], options: dict[str, Any]) -> None:
         self._runs, self._options = (before, after), options
@@ -300,17 +303,17 @@ class Diff:
 
     @property
     def verdict(self) -> str:
-        """The verdict on the total and the deciding operators: "regression" if one of them has it, else "undecided",
-        "improvement" or "same"."""
+        """The verdict on the total and the deciding operators: the first of "regression", "undecided", "improvement"
+        and "same" that one of them has."""
         return str(self._report.configuration["Verdict"])
 
     @property
     def report(self) -> Report:
-        """The rows, one for each operator: before, after, change with its interval, verdict, runs, p-values."""
+        """A report with a row for each operator: before, after, change with its interval, verdict, runs, p-values."""
         return self._report
 
     def runs_needed(self, index: int, effect: float) -> int:
-        """The number of runs on each side with which 9 of 10 diffs would find such a change (0.03 is 3 %) of the
+        """Returns how many runs each side needs so that 9 of 10 diffs find a change `effect` (0.03 is 3 %) of the
         operator."""
         options = {**self._options, "min_effect": effect, "fail_above": -1.0}
         report: Report = _native.opd_report_diff(*self._runs, options)
@@ -333,7 +336,7 @@ class Diff:
 
 
 def merge(reports: Iterable[Report]) -> Report:
-    """Joins reports of several runs, machines or ranks. Different entries of their configurations become columns."""
+    """Joins reports of several runs, machines or ranks. Configuration entries that differ become columns."""
     return _native.opd_report_merge(list(reports))
 
 
@@ -349,11 +352,11 @@ def diff(
     fail_above: float | None = None,
     paired: bool = False,
 ) -> Diff:
-    """Compares two sets of runs. Each report is one run, or has the number of runs that its column "Run" counts.
+    """Compares two sets of runs. Each report is one run, or has several runs, which its column "Run" numbers.
 
     `min_effect`: smallest relative change that matters. `level`: largest share of false verdicts. `metric`: the column
     that is compared. Default: "Duration (us)". `fail_above`: 0.03 marks rows that are slower by more than 3 % in the
-    column "Fails", if they take at least `min_share` of the time. `paired`: the runs were made in turns. docs/diff.md
+    column "Fails", if they take at least `min_share` of the time. `paired`: runs of both sides alternated. docs/diff.md
     describes the test.
     """
     sides = [[side] if isinstance(side, Report) else list(side) for side in (before, after)]
@@ -363,7 +366,7 @@ def diff(
 
 
 class Trace(_native.Handle):
-    """Calls on a time line, from `VirtualMachine.profile_with_trace`. Immutable; any thread may read it.
+    """Calls on a time line, from `VirtualMachine.profile_with_trace`. A trace is immutable. Any thread may read it.
 
     `print(trace)` shows the times by name: on a terminal the ten slowest, in a pipe PyTorch's table."""
 
@@ -374,12 +377,11 @@ class Trace(_native.Handle):
 
     @property
     def dropped(self) -> int:
-        """Number of calls that were dropped because there was no room; see `max_records` of
-        `VirtualMachine.profile`."""
+        """The number of calls that were dropped because of the limit `max_records` of `VirtualMachine.profile`."""
         return _native.opd_trace_dropped_count(self)
 
     def chrome(self) -> str:
-        """JSON of Chrome's trace event format, which Perfetto opens."""
+        """Returns JSON in Chrome's trace event format, which Perfetto opens."""
         return _native.opd_trace_write(self, _native.OPD_TRACE_CHROME, None).decode()
 
     def __str__(self) -> str:

@@ -24,7 +24,7 @@ class Screen(NamedTuple):
 
 def screen() -> Screen | None:
     """The terminal of standard output; None if it is not a terminal."""
-    stream = sys.stdout  # a replacement of a program may only have write()
+    stream = sys.stdout  # a program may replace it by an object that only has write()
     is_terminal = getattr(stream, "isatty", None)
     if is_terminal is None or getattr(stream, "closed", False) or not is_terminal():
         return None
@@ -33,10 +33,10 @@ def screen() -> Screen | None:
 
 
 def summary(report: Report, shown: Screen) -> str:
-    return report.summary(max(40, shown.columns), colored=shown.has_colors).rstrip("\n")  # print() ends the last line
+    return report.summary(max(40, shown.columns), colored=shown.has_colors).rstrip("\n")  # print() ends the line
 
 
-# The page's style would change the rest of a notebook.
+# Replaces the page's style, which would change the rest of a notebook.
 _STYLE = """<style>
 .opdyno .row{display:grid;grid-template-columns:minmax(0,15em) 1fr 12em;gap:0 12px;align-items:center;margin:3px 0}
 .opdyno .who{text-align:right;white-space:nowrap;overflow:hidden;text-overflow:ellipsis}
@@ -48,7 +48,7 @@ _STYLE = """<style>
 
 
 def report_html(page: str) -> str:
-    """The sentence, the bars and the table of a report's page, for a notebook."""
+    """Returns the sentence, the bars and the table of a report's page, for a notebook."""
     sentence = re.search(r'<p class="conclusion">.*?</p>', page, re.S)
     bars = re.search(r"<h2>Time per operator</h2>\n(.*?)(?=<h2>)", page, re.S)
     table = page[page.index("<table>") : page.index("</table>") + len("</table>")]
@@ -71,7 +71,7 @@ def _split(report: Report) -> tuple[list[dict[str, Any]], dict[str, Any] | None]
 
 
 def diff_sentence(report: Report) -> str:
-    """A sentence: whether the program became slower, by how much, and what changed most."""
+    """A sentence that says whether the program became slower, by how much, and which operators changed most."""
     rows, total = _split(report)
     if total is None:
         return "no run has an operator"
@@ -91,7 +91,7 @@ def diff_sentence(report: Report) -> str:
 
 
 def _labels(rows: list[dict[str, Any]]) -> list[str]:
-    """Names, with their shapes where several rows have one name."""
+    """The names of the rows. If several rows have one name, their shapes are added."""
     names = [str(row["Name"]) for row in rows]
     return [
         f"{name} ({row['Argument Shapes']})" if names.count(name) > 1 and row.get("Argument Shapes") else name
@@ -115,7 +115,8 @@ def diff_text(report: Report, shown: Screen) -> str:
     """The rows that change the total most, as many as fit the terminal, then the total and a sentence."""
     rows, total = _split(report)
     sentence = textwrap.wrap(diff_sentence(report), shown.columns)
-    room = max(3, shown.lines - 4 - len(sentence))  # not for the head, the number of further rows, the total and the prompt
+    # Leaves room for the head, the number of further rows, the total and the prompt.
+    room = max(3, shown.lines - 4 - len(sentence))
     lines = [*rows[:room], *([total] if total else [])]
 
     def time(row: dict[str, Any], side: str) -> str:
@@ -127,7 +128,7 @@ def diff_text(report: Report, shown: Screen) -> str:
     widths = [max(len(line[i]) for line in table) for i in range(3)]
     verdicts = ["Verdict", *(str(row["Verdict"]) for row in lines)]
     labels = ["Operator", *_labels(lines)]
-    least = 20  # of the names; on a narrow terminal the times are left out, those of before first
+    least = 20  # the least width of names; on a narrow terminal, times are left out, first those of before
     while (most := shown.columns - sum(w + 2 for w in widths) - max(map(len, verdicts)) - 2) < least and len(widths) > 1:
         widths, table = widths[1:], [cells[1:] for cells in table]
     most = max(least, most)

@@ -1,4 +1,4 @@
-"""Structural equality, and paths to the difference of two values."""
+"""Structural equality of values, and paths to the place where two values differ."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ class ObjectPath(Frozen):
 
     Immutable; compared and hashed by its steps. `str(path)` is like `<root>.shape[0]`. Source: TVM's ObjectPath.
 
-    `kind` is that of the last step: "root", "attribute", "unknown_attribute", "array_index", "missing_array_element",
-    "map_value" or "missing_map_entry"; `key` is its name, index or key; `parent` the path without it.
+    `kind` is the kind of the last step: "root", "attribute", "unknown_attribute", "array_index",
+    "missing_array_element", "map_value" or "missing_map_entry". `key` is the step's name, index or key. `parent` is the
+    path without the step.
     """
 
     __slots__ = ("kind", "key", "parent")
@@ -56,7 +57,7 @@ class ObjectPath(Frozen):
         return ObjectPath("missing_map_entry", None, self)
 
     def steps(self) -> list[ObjectPath]:
-        """The paths from the root to this one, both included."""
+        """All paths from the root to this path, including both."""
         found: list[ObjectPath] = []
         at: ObjectPath | None = self
         while at is not None:
@@ -72,7 +73,7 @@ class ObjectPath(Frozen):
         return steps[length - 1]
 
     def is_prefix_of(self, other: ObjectPath) -> bool:
-        """Whether `other` begins with the steps of this path, or is equal to it."""
+        """Whether `other` begins with the steps of this path or equals it."""
         return len(self) <= len(other) and other.get_prefix(len(self)) == self
 
     def __len__(self) -> int:
@@ -97,7 +98,7 @@ _STEPS: dict[str, Callable[[Any], str]] = {
 
 
 class ObjectPathPair(Frozen):
-    """The place where two objects differ: a path in each. Source: TVM's ObjectPathPair."""
+    """The place where two objects differ, as a path in each object. Source: TVM's ObjectPathPair."""
 
     __slots__ = ("lhs_path", "rhs_path")
     lhs_path: ObjectPath
@@ -113,11 +114,11 @@ class ObjectPathPair(Frozen):
 def structural_equal(lhs: Any, rhs: Any) -> bool:
     """Whether two values have the same structure and content.
 
-    Values are compared as a native function would get them (see `convert_to_object`): lists, tuples and arrays by
-    items; dicts and maps by keys, in any order; tensors and arrays of other libraries by dtype, shape and the bits of
-    their elements, on any device; text, bytes, None, shapes, dtypes and devices by content. Numbers are equal if their
-    kinds and values are equal: 1, 1.0 and True differ, but NaN equals NaN. Any other object is equal only to itself.
-    TypeError for a value that native functions do not accept. Source: TVM's structural_equal.
+    Values are first converted like arguments of a native function (see `convert_to_object`). Lists, tuples and arrays
+    are compared by items; dicts and maps by keys, in any order; tensors and arrays of other libraries by dtype, shape
+    and the bits of their elements, on any device; text, bytes, None, shapes, dtypes and devices by content. Numbers are
+    equal if their kinds and values are equal: 1, 1.0 and True differ, but NaN equals NaN. Any other object is equal
+    only to itself. TypeError for a value that native functions do not accept. Source: TVM's structural_equal.
     """
     return get_first_structural_mismatch(lhs, rhs) is None
 
@@ -125,7 +126,8 @@ def structural_equal(lhs: Any, rhs: Any) -> bool:
 def get_first_structural_mismatch(lhs: Any, rhs: Any) -> ObjectPathPair | None:
     """The first place where two values differ, in the order of the items; None if they are structurally equal.
 
-    If one value has an item or a key that the other lacks, the path in the other ends in a missing element or entry.
+    If one value has an item or a key that the other lacks, the path in the other value ends in a missing element or
+    entry.
     """
     return next(_mismatches(lhs, rhs, ObjectPath.root(), ObjectPath.root()), None)
 
@@ -186,7 +188,7 @@ def _array_mismatches(lhs: Any, rhs: Any, left: ObjectPath, right: ObjectPath) -
 
 
 def _map_mismatches(lhs: Any, rhs: Any, left: ObjectPath, right: ObjectPath) -> Iterator[ObjectPathPair]:
-    # In Python, 1, 1.0 and True are one key.
+    # The kind is part of the key, because 1, 1.0 and True are the same key in Python.
     ours, theirs = ({(_kind_of(key), key): value for key, value in one.items()} for one in (lhs, rhs))
     for key, value in ours.items():
         at = left.map_value(key[1])

@@ -1,4 +1,4 @@
-"""Tensors: memory with a shape and a dtype on a device. NumPy is imported at its first use."""
+"""Tensors, which are memory of a device with a shape and a dtype. NumPy is imported at its first use."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Tensor(_native.TensorBase):
     """Elements of one dtype in memory of a device. `tensor`, `empty` and `from_dlpack` make tensors, and calls return
     them.
 
-    Its shape, dtype and device are immutable. Its elements can be changed, and the user must synchronise access of
+    Its shape, dtype and device are immutable. Its elements can be changed; the program must synchronise access of
     several threads. On the CPU it supports the buffer protocol (`memoryview(t)`, `numpy.asarray(t)`), and on all
     devices DLPack (`numpy.from_dlpack(t)`, `torch.from_dlpack(t)`). Both share the elements and keep them alive.
-    Pickling copies them. Two are equal if they are the same native tensor; `structural_equal` or NumPy compare
-    elements. Source: TVM's runtime.Tensor.
+    Pickling copies the elements. Two tensors are equal if they are the same native tensor; use `structural_equal` or
+    NumPy to compare elements. Source: TVM's runtime.Tensor.
 
     If a Python function is called with an array, it gets a tensor of the caller's memory, which is valid only during
     the call. Later use of the tensor is a RuntimeError. NumPy arrays of `view()` cannot detect this, so they must not
@@ -42,7 +42,7 @@ class Tensor(_native.TensorBase):
 
     @property
     def size(self) -> int:
-        """Number of elements."""
+        """The number of elements."""
         count = 1
         for axis in self.shape:
             count *= axis
@@ -58,7 +58,7 @@ class Tensor(_native.TensorBase):
         source = self if self.device.device_type == 1 else self.copyto(_CPU)
         try:
             return numpy.array(memoryview(source))
-        except BufferError:  # a dtype that Python's buffers do not know
+        except BufferError:  # Python's buffers lack the dtype
             return _with_ml_dtypes(source)
 
     asnumpy = numpy
@@ -71,13 +71,13 @@ class Tensor(_native.TensorBase):
         import numpy
 
         array = numpy.asarray(self)
-        return numpy.asarray(memoryview(self)) if array.dtype.hasobject else array  # memoryview() gives the reason
+        return numpy.asarray(memoryview(self)) if array.dtype.hasobject else array  # memoryview() raises
 
     def copyto(self, target: Any, mem_scope: Any = None) -> Tensor:
         """Copies the elements, and returns the copy.
 
-        `target`: a tensor of the same shape and dtype (else ValueError, with both), or a device on which a new tensor
-        is made. `mem_scope` is not used. Source: TVM's Tensor.copyto.
+        `target`: a tensor of the same shape and dtype, or a device on which a new tensor is made. ValueError if shapes
+        or dtypes differ; the message has both. `mem_scope` is not used. Source: TVM's Tensor.copyto.
         """
         to = target if isinstance(target, Tensor) else empty(self.shape, self.dtype, target)
         _native.opd_tensor_copy(self, to)
@@ -116,7 +116,7 @@ class Tensor(_native.TensorBase):
 
     @property
     def is_read_only(self) -> bool:
-        """Whether the elements must not be written, for example because they are shared with a read-only array."""
+        """Whether the elements must not be written, for example because a read-only array shares them."""
         return bool(_native.opd_tensor_is_read_only(self))
 
     def item(self) -> Any:
@@ -195,7 +195,7 @@ def tensor(array: Any, device: Device | str | None = None, mem_scope: Any = None
     """
     try:
         return _native.tensor_from(array, device)
-    except (AttributeError, BufferError, TypeError):  # neither a buffer that DLPack can describe nor __dlpack__
+    except (AttributeError, BufferError, TypeError):  # no buffer with a dtype of DLPack, and no __dlpack__
         return _tensor_by_numpy(array, device if device is not None else _CPU)
 
 
@@ -203,7 +203,7 @@ def _tensor_by_numpy(array: Any, where: Device | str) -> Tensor:
     import numpy
 
     array = numpy.asarray(array)
-    if array.dtype.kind == "V":  # dtypes of ml_dtypes
+    if array.dtype.kind == "V":  # a dtype of ml_dtypes
         made = empty(array.shape, array.dtype.name)
         _native.opd_tensor_copy_from_bytes(made, array.tobytes())
         return made.copyto(where)
@@ -223,15 +223,15 @@ def empty(shape: Any, dtype: Any = "float32", device: Device | str | None = None
 
 
 def from_dlpack(ext_tensor: Any) -> Tensor:
-    """Makes a tensor that shares the elements of an object with DLPack, or of its capsule, and keeps them alive.
+    """Makes a tensor that shares the elements of an object with DLPack or of a DLPack capsule, and keeps them alive.
 
-    ValueError for a capsule that was used already. Source: DLPack 1.3, TVM's from_dlpack.
+    ValueError if the capsule was used already. Source: DLPack 1.3, TVM's from_dlpack.
     """
     return _native.tensor_from_dlpack(ext_tensor)
 
 
 class ReadsOnly:
-    """An array that a function only reads, so it may be read-only; made by `reads_only`."""
+    """An array that the called function only reads, so it may be read-only. `reads_only` makes it."""
 
     __slots__ = ("array",)
 
@@ -242,9 +242,9 @@ class ReadsOnly:
 def reads_only(array: Any) -> ReadsOnly:
     """Declares that the called function does not write a read-only array: `kernel(opdyno.reads_only(x), out)`.
 
-    A compiled function does not say which of its arguments it writes. So read-only arrays and tensors are refused
-    without this declaration: NumPy arrays with `flags.writeable` False, maps of files opened for reading, JAX arrays.
-    If the function writes to them nevertheless, the process may crash.
+    A compiled function does not tell which of its arguments it writes. So read-only arrays and tensors are refused
+    without this declaration. Examples are NumPy arrays with `flags.writeable` False, files mapped for reading, and JAX
+    arrays. If the function writes to them nevertheless, the process may crash.
     """
     return ReadsOnly(array)
 
@@ -252,8 +252,8 @@ def reads_only(array: Any) -> ReadsOnly:
 def const(value: Any, dtype: Any = None, span: Any = None) -> Tensor:
     """Makes a tensor without axes, on the CPU.
 
-    Default of `dtype`: that of a NumPy scalar; bool, int32 and float32 for Python's bool, int and float. OverflowError
-    for an int that does not fit. `span` is not used. Source: TVM's const.
+    Default of `dtype`: the dtype of a NumPy scalar; bool, int32 and float32 for Python's bool, int and float.
+    OverflowError for an int that does not fit. `span` is not used. Source: TVM's const.
     """
     import numpy
 

@@ -4,7 +4,8 @@ import numbers
 
 
 def nanoseconds(name: str, amount: float, unit: float = 1e9) -> int:
-    """Converts `amount` of units, by default seconds. 0 means no limit, so a positive amount is at least 1."""
+    """Converts `amount`, by default in seconds, to nanoseconds. A positive amount is at least 1, because 0 means no
+    limit."""
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"{name} must be a number, not {type(amount).__name__}")
     if not amount >= 0:

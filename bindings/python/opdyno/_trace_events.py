@@ -9,7 +9,7 @@ from typing import Any
 from . import _native
 from ._report import Report, Trace
 
-# The dimensions are the last brackets of a tensor's text, because its dtype may have brackets, too.
+# Finds the dimensions in a tensor's text. They are the last brackets, because the dtype may have brackets, too.
 _SHAPE = re.compile(r"\[([-\d, ]*)\](?:, |$)")
 
 
@@ -41,7 +41,7 @@ def _time_text(us: float) -> str:
 
 
 class _Columns:
-    """The columns of a report of a trace, read all at once."""
+    """The columns of a trace's report, which are read all at once."""
 
     def __init__(self, report: Report) -> None:
         self._report = report
@@ -60,7 +60,7 @@ class _Columns:
 
 
 class _Row:
-    """The common base of a single span and of all spans of a name. Times are in µs."""
+    """The common base of a single span and of the sum of several spans. Times are in µs."""
 
     __slots__ = ("_columns", "_row")
 
@@ -112,8 +112,8 @@ class _Row:
 
     @property
     def device_time_total(self) -> float:
-        """The time on other devices of the work that it submitted, nested spans included, in µs; for a kernel or copy
-        its own time."""
+        """The time on other devices of the work that the span submitted, nested spans included, in µs. For a kernel or
+        copy, its own time."""
         return float(self._cell("Device Duration (us)") or 0)
 
     @property
@@ -145,7 +145,7 @@ class _Row:
 
     @property
     def cpu_memory_usage(self) -> int:
-        """The bytes that its thread allocated on the host minus the bytes that it freed; 0 if memory was not
+        """The bytes that the span's thread allocated on the host minus the bytes that it freed; 0 if memory was not
         recorded."""
         return self._cell("Memory (bytes)") or 0
 
@@ -168,7 +168,7 @@ class _Row:
 
     @property
     def flops(self) -> int:
-        """The number of floating-point operations; 0 if it is not known."""
+        """The number of floating-point operations; 0 if the number is not known."""
         return self._cell("FLOP") or 0
 
     @property
@@ -178,17 +178,17 @@ class _Row:
 
     @property
     def kind(self) -> str:
-        """The kind of span: call, run, range, step or mark; device for a kernel or copy on a device."""
+        """The kind of the span: "call", "run", "range", "step" or "mark"; "device" for a kernel or copy on a device."""
         return str(self._cell("Kind"))
 
     @property
     def is_user_annotation(self) -> bool:
-        """Whether the program marked it."""
+        """Whether the program marked the span, as a range or mark."""
         return self.kind in ("range", "step", "mark")
 
     @property
     def device_type(self) -> str:
-        """The kind of the device on which it ran, such as "OPENCL"; "CPU" for the host."""
+        """The kind of the device on which the span ran, such as "OPENCL"; "CPU" for the host."""
         return str(self._cell("Device")).rstrip("0123456789").upper() if self.kind == "device" else "CPU"
 
     @property
@@ -197,7 +197,7 @@ class _Row:
         function"."""
         return str(self._cell("Stack") or "").split(";")[:-1]
 
-    # Further attributes of torch's events: asynchronous calls, other devices, backward passes.
+    # Attributes of torch's events for asynchronous calls, other devices and backward passes, which opdyno lacks.
     is_async = is_remote = is_legacy = False
     node_id = -1
     use_device = None
@@ -210,7 +210,7 @@ class _Row:
 
 
 class _Spans:
-    """The spans by their numbers. Changes of the user's list have no effect on it."""
+    """The spans by their indices. If the user changes a list of events, this is not affected."""
 
     __slots__ = ("_children_of", "_launched_in", "all")
 
@@ -220,7 +220,7 @@ class _Spans:
         self._launched_in: dict[int, list[FunctionEvent]] | None = None
 
     def _by(self, column: str) -> dict[int, list[FunctionEvent]]:
-        """The spans, grouped by the row in the column."""
+        """The spans grouped by the index in a column, such as the parent's."""
         found: dict[int, list[FunctionEvent]] = {}
         for event in self.all:
             row = event._cell(column)
@@ -240,7 +240,7 @@ class _Spans:
 
 
 class FunctionEvent(_Row):
-    """One call, run of a program or range."""
+    """A single span, such as a call, a run of a program or a range."""
 
     __slots__ = ("_spans",)
 
@@ -250,7 +250,7 @@ class FunctionEvent(_Row):
 
     @property
     def id(self) -> int:
-        """Its index in `events()`."""
+        """The index of the span in `events()`."""
         return self._row
 
     sequence_nr = -1
@@ -258,64 +258,65 @@ class FunctionEvent(_Row):
 
     @property
     def device_index(self) -> int:
-        """The number of the device on which it ran; 0 for the host."""
+        """The index of the device on which the span ran; 0 for the host."""
         device = str(self._cell("Device"))
         return int(device[len(device.rstrip("0123456789")) :] or 0) if self.kind == "device" else 0
 
     @property
     def kernels(self) -> list[FunctionEvent]:
-        """The kernels and copies on devices that it launched itself, without those of nested spans."""
+        """The kernels and copies on devices that the span itself launched, without those of nested spans."""
         return self._spans.launched_in(self._row)
 
     @property
     def concrete_inputs(self) -> list[Any]:
-        """The values of arguments, which are not recorded: none."""
+        """An empty list, because the values of arguments are not recorded."""
         return []
 
     @property
     def device_resource_id(self) -> int:
-        """Its stream on a device, or its thread on the host."""
+        """The span's stream on a device, or its thread on the host."""
         return int(self._cell("Stream")) if self.kind == "device" else self.thread
 
     name = _Row.key
 
     @property
     def trace_name(self) -> str:
-        """The name as in files, where steps have numbers."""
+        """The name that files have. In files, steps are numbered."""
         step = self._cell("Step")
         return self.name if step is None else f"ProfilerStep#{step}"
 
     @property
     def time_range(self) -> Interval:
-        """The interval in which it ran."""
+        """The interval in which the span ran."""
         start = self._cell("Start (us)")
         return Interval(start, start + (self.device_time_total if self.kind == "device" else self.cpu_time_total))
 
     @property
     def thread(self) -> int:
-        """The system's ID of its thread."""
+        """The system's ID of the span's thread."""
         return int(self._cell("Thread ID"))
 
     @property
     def is_open(self) -> bool:
-        """Whether it was unfinished when the recording ended."""
+        """Whether the span was unfinished when the recording ended."""
         return bool(self._cell("Open"))
 
     @property
     def error(self) -> str | None:
-        """The message of the error that ended it; None if it did not fail."""
+        """The message of the error that ended the span; None if it did not fail."""
         error = self._cell("Error")
         return None if error is None else str(error)
 
     @property
     def cpu_parent(self) -> FunctionEvent | None:
-        """The span around it; None if there is none."""
+        """The enclosing span; None if there is none."""
         parent = self._cell("Parent")
         return None if parent is None else self._spans.all[parent]
 
     @property
     def module_hierarchy(self) -> str:
-        """The functions of the program in which it ran, outermost first: "main.block.layer"; "" outside of programs."""
+        """The functions of the program that enclose the span, outermost first: "main.block.layer"; "" outside of
+        programs."""
         path, event = [], self.cpu_parent
         while event is not None:
             if event.kind in ("run", "call"):
@@ -325,7 +326,7 @@ class FunctionEvent(_Row):
 
     @property
     def cpu_children(self) -> list[FunctionEvent]:
-        """The spans directly within it."""
+        """The spans directly within this span."""
         return self._spans.children_of(self._row)
 
     def __repr__(self) -> str:
@@ -333,7 +334,7 @@ class FunctionEvent(_Row):
 
 
 class FunctionEventAvg(_Row):
-    """All spans of one name, and, if requested, of the same shapes or functions of the host."""
+    """The sum of all spans of one name and, if requested, of the same shapes or host functions."""
 
     __slots__ = ()
 
@@ -384,7 +385,7 @@ class TotalAverage:
 
 
 class EventList(list[Any]):
-    """Spans of a trace, single or joined. `print(list.table())` shows them."""
+    """A list of the spans of a trace, or of sums of spans. `print(list.table())` shows it."""
 
     def __init__(self, trace: Trace, with_flops: bool, options: dict[str, Any]) -> None:
         super().__init__()
@@ -406,7 +407,8 @@ class EventList(list[Any]):
         top_level_events_only: bool = False,
         time_unit: str | None = None,
     ) -> str:
-        """All spans of the trace as a text table, in PyTorch's layout; -1 rows are all. AttributeError for an unknown `sort_by`."""
+        """Returns a text table of all spans of the trace in PyTorch's layout. `row_limit` -1: all rows. AttributeError
+        for an unknown `sort_by`."""
         options = {
             **self._options,
             "sort_by": sort_by,
@@ -428,7 +430,7 @@ class EventList(list[Any]):
         return TotalAverage(self)
 
     def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, **_: Any) -> EventList:
-        """The spans of the trace, joined by name, and, if requested, by shapes and stacks."""
+        """Sums up the spans of the trace by name and, if requested, by shapes and stacks."""
         return averages_of(self._trace, group_by_input_shape, group_by_stack_n, bool(self._options["with_flops"]))
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:

@@ -16,11 +16,11 @@ from ._trace_events import EventList, averages_of, events_of
 
 
 class Forms:
-    """Methods of a class with a trace."""
+    """Base of classes with a trace. It has their methods."""
 
     _trace: Trace | None = None
-    with_flops = False  # whether tables have the operations that operators need
-    profile_memory = True  # whether a memory timeline may be asked for
+    with_flops = False  # whether tables show the operations of operators
+    profile_memory = True  # whether a memory timeline may be exported
     _metadata: dict[str, str]  # JSON by key
     _is_of_this_host = True
 
@@ -32,7 +32,7 @@ class Forms:
         return self._trace
 
     def events(self) -> EventList:
-        """Each call, run of a program and range, in the order of their begins."""
+        """Returns all calls, runs of programs and ranges, in the order of their begin times."""
         return events_of(self.trace, self.with_flops)
 
     def key_averages(
@@ -42,34 +42,37 @@ class Forms:
         group_by_overload_name: bool = False,
         include_python_functions: bool = False,
     ) -> EventList:
-        """The events, joined by name, and, if requested, by shapes.
+        """Sums up the events by name and, if requested, by shapes.
 
-        With `group_by_stack_n`, and `with_stack` of the profile, also by this number of innermost functions of the
-        host. The other arguments have no effect here.
+        With `group_by_stack_n`, and `with_stack` of the profile, events are also grouped by this number of innermost
+        host functions. The other arguments have no effect here.
         """
         return averages_of(self.trace, bool(group_by_input_shape), group_by_stack_n, self.with_flops)
 
     def tasks(self) -> Report:
-        """Each task of a parallel loop: a report with the columns of `OPD_TRACE_TASKS` (opdyno/trace.h), such as "Wait (us)"."""
+        """Returns a report with a row for each task of a parallel loop. Its columns, such as "Wait (us)", are those of
+        `OPD_TRACE_TASKS` (opdyno/trace.h)."""
         return _native.opd_trace_to_report(self.trace, _native.OPD_TRACE_TASKS, None)
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
-        """Writes Chrome trace events; compressed if the path ends in ".gz". Any number of times."""
+        """Writes Chrome trace events. If the path ends in ".gz", the file is compressed. It can be called any number of
+        times."""
         self._save(path, _native.OPD_TRACE_CHROME, metadata=self._all_metadata())
 
     def export_stacks(
         self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total", *, per_event: bool = False
     ) -> None:
-        """Writes lines for flame graphs: names, outermost first, joined by ";", and the self time of the innermost span
-        in µs.
+        """Writes lines for flame graphs. A line has the names of a stack, outermost first, joined by ";", and the self
+        time of the innermost span in µs.
 
-        One line for each stack, its µs rounded up; with `per_event` one for each span, its µs rounded down, as PyTorch
-        does. `metric` may be "self_cuda_time_total". ValueError for any other text.
+        There is one line for each stack, with its µs rounded up. With `per_event`, there is one line for each span,
+        with its µs rounded down, as in PyTorch. `metric` may be "self_cuda_time_total". ValueError for any other text.
         """
         self._save(path, _native.OPD_TRACE_STACKS, metric=metric, per_event=int(per_event))
 
     def export_perfetto(self, path: str | os.PathLike[str]) -> None:
-        """Writes Perfetto's format, an eighth of the size of Chrome's. Files are named .pftrace or .pftrace.gz."""
+        """Writes Perfetto's format, which has an eighth of the size of Chrome's. The suffix is .pftrace or
+        .pftrace.gz."""
         self._save(path, _native.OPD_TRACE_PERFETTO)
 
     def export_speedscope(self, path: str | os.PathLike[str]) -> None:
@@ -77,27 +80,28 @@ class Forms:
         self._save(path, _native.OPD_TRACE_SPEEDSCOPE)
 
     def export_pprof(self, path: str | os.PathLike[str]) -> None:
-        """Writes a profile for pprof with the number of spans and the time of each stack."""
+        """Writes a profile for pprof, with the number of spans and the time of each stack."""
         self._save(path, _native.OPD_TRACE_PPROF)
 
     def export_html(self, path: str | os.PathLike[str]) -> None:
-        """Writes a page for a browser: time line, flame graph and table of operators. It needs no network."""
+        """Writes a page for a browser with time line, flame graph and table of operators. The page needs no network."""
         self._save(path, _native.OPD_TRACE_HTML)
 
     def export_flame_graph(self, path: str | os.PathLike[str], *, before: Forms | Trace | None = None) -> None:
-        """Writes a flame graph as SVG. Titles of its boxes have the times and the numbers of spans.
+        """Writes a flame graph as SVG. The titles of its boxes have times and numbers of spans.
 
-        `before`: an earlier recording. The picture then compares both: a box is red if its self time in a part of the
-        trace grew, and blue if it fell, according to `diff(before, self, by="path")`.
+        `before`: an earlier recording. The picture then compares both: by `diff(before, self, by="path")`, a box is red
+        if its self time grew, and blue if it fell.
         """
         self._save(path, _native.OPD_TRACE_FLAME_SVG, before=None if before is None else _trace_of(before))
 
     def export_memory_timeline(self, path: str | os.PathLike[str], device: str | None = None) -> None:
-        """Writes the memory in use over time by category, of a device such as "cuda:0". None: the device that is not
-        the host.
+        """Writes the memory in use over time by category. `device`: a device such as "cuda:0"; None: the device that is
+        not the host.
 
-        Paths: "….html": a page; "….raw.json.gz": a list of (ns, action, bytes, category), with torch's actions, INCREMENT_VERSION
-        included; else a list of times and of sizes by category, compressed if the path ends in ".gz". ValueError without `profile_memory=True`.
+        Paths: "….html": a page; "….raw.json.gz": a list of (ns, action, bytes, category), with torch's actions,
+        INCREMENT_VERSION included; else a list of times and of sizes by category, compressed if the path ends in ".gz".
+        ValueError without `profile_memory=True`.
         """
         if not self.profile_memory:
             raise ValueError("a memory timeline needs profile_memory=True")
@@ -120,12 +124,12 @@ class Forms:
         return "{" + ",".join(f"{json.dumps(key)}:{value}" for key, value in {**known, **self._metadata}.items()) + "}"
 
     def add_metadata(self, key: str, value: str) -> None:
-        """Adds a text to files, also after the recording."""
+        """Adds a text to the metadata of files, also after the recording."""
         self._metadata[str(key)] = json.dumps(str(value))
 
     def add_metadata_json(self, key: str, value: str) -> None:
-        """Adds the value of a JSON text. ValueError if it is not JSON."""
-        if not isinstance(value, str):  # json.loads() takes bytes, too
+        """Adds a value, given as JSON text, to the metadata of files. ValueError if the text is not JSON."""
+        if not isinstance(value, str):  # json.loads() would accept bytes, too
             raise TypeError(f"the metadata {key!r} must be JSON as str, not {type(value).__name__}")
         try:
             _check_json(value)
@@ -136,13 +140,13 @@ class Forms:
     preset_metadata_json = add_metadata_json
 
 
-_MOST_LEVELS = 99  # of the library's parser, within the object of all metadata
+_MOST_LEVELS = 99  # the limit of the library's parser, minus the object with all metadata
 _JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
-# Text that is accepted here must not be refused when a file is written, because then the trace could not be written.
+# Refuses all text that the library would refuse later, because then the trace could not be written.
 def _check_json(text: str) -> None:
-    text.encode()  # UnicodeEncodeError, a ValueError, for half of a surrogate pair
+    text.encode()  # an unpaired surrogate is a UnicodeEncodeError, which is a ValueError
     level = 0
     for bracket in re.findall(r"[][{}]", _JSON_TEXT.sub("", text)):
         level += 1 if bracket in "[{" else -1
@@ -156,7 +160,7 @@ def _refuse_constant(name: str) -> None:
 
 
 class LoadedTrace(Forms):
-    """A trace from a file, or from a recording that continued: `trace`, and the formats that a `profile` has."""
+    """A trace from a file, or from a recording that continues. It has the formats of a `profile`."""
 
     _is_of_this_host = False
 
@@ -165,11 +169,11 @@ class LoadedTrace(Forms):
 
 
 def load(path: str | os.PathLike[str], *, with_flops: bool = False) -> LoadedTrace:
-    """Reads the file of a recording (`profile(file=…)`): a finished one, one that a process is writing, or one that a
-    killed process has left. Such a process leaves the file and another one beside it, with the suffix ".live".
+    """Reads the file of a recording (`profile(file=…)`). The recording may be finished, still running, or left by a
+    killed process. A killed process leaves another file beside it, with the suffix ".live".
 
-    A damaged block of 64 KiB is left out, and its events are counted (`trace.dropped`). FileNotFoundError, or
-    ValueError if the file is not a recording.
+    Damaged blocks of 64 KiB are left out, and their events are counted (`trace.dropped`). FileNotFoundError if there is
+    no such file, ValueError if it is not a recording.
     """
     return LoadedTrace(_native.opd_trace_load(os.fspath(path)), with_flops)
 
@@ -207,8 +211,8 @@ def merge(
     Each list has an item for each recording. `labels`: names of the processes in all formats, such as "rank 0"; "": the
     process keeps its own name. `offsets_ns`: offsets that are added to the times. `clock_errors_ns`: errors of the
     clocks, which Chrome traces and the page show; -1: the error that the system states. Processes of one machine share
-    its monotonic clock. A `MergedTrace` can be merged again. ValueError if there is no recording, for the same
-    recording twice, and for lists of another length.
+    its monotonic clock. A `MergedTrace` can be merged again. ValueError if there is no recording, if a recording is
+    given twice, or if a list has another length.
     """
     given = list(recordings)
     lists = {"labels": labels, "offsets_ns": offsets_ns, "clock_errors_ns": clock_errors_ns}
@@ -226,10 +230,10 @@ def diff(
     by: str = "name",
     **options: Any,
 ) -> Diff:
-    """Compares recordings from before and after a change: by the names of spans, or, with "path", also by the names
-    around them.
+    """Compares recordings from before and after a change, by the names of spans. With "path", the names of enclosing
+    spans are compared, too.
 
-    Each step of a schedule is a run. Without steps, each outermost run of a program is one; without these, each
+    Each step of a schedule is a run. Without steps, each outermost run of a program is a run; without these, each
     outermost range. `options` and the statistics are those of `opdyno.profiling.diff`.
     """
     if by not in _VIEWS:

@@ -1,4 +1,4 @@
-"""Plain types: dtypes, shapes, strings."""
+"""Plain types, which are dtypes, shapes and strings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from . import _native
 
 
 class DataTypeCode(enum.IntEnum):
-    """Kinds of numbers, the first part of a `DataType`. Source: DLPack's DLDataTypeCode."""
+    """Kinds of numbers in a `DataType`. Source: DLPack's DLDataTypeCode."""
 
     INT = 0
     UINT = 1
@@ -32,11 +32,12 @@ class DataTypeCode(enum.IntEnum):
 
 
 class DataType(str):
-    """The type of a tensor's elements: a str, such as "float32" or "int8x4", with attributes for its parts.
+    """The type of a tensor's elements. It is a str, such as "float32" or "int8x4", with attributes for its parts.
 
-    Made from such text, also in short forms such as "f32" or "bf16", from NumPy's dtypes and scalar types, and from any
-    object with a `name`. ValueError for text that is not a dtype, TypeError for an object without one. `type_code`: its
-    `DataTypeCode`; `bits` of a lane; `lanes`: 1 unless it is a vector. Source: TVM's DataType; DLPack.
+    It can be made from such text, from short forms such as "f32" or "bf16", from NumPy's dtypes and scalar types, and
+    from any object with a `name`. ValueError for text that is not a dtype, TypeError for an object without a dtype.
+    `type_code`: the `DataTypeCode`. `bits`: bits of a lane. `lanes`: number of lanes; 1 unless it is a vector. Source:
+    TVM's DataType; DLPack.
     """
 
     __slots__ = ("type_code", "bits", "lanes")
@@ -68,7 +69,7 @@ class DataType(str):
 
 
 class Shape(tuple[int, ...]):
-    """An immutable sequence of ints, such as a tensor's sizes: a tuple. Source: TVM's ShapeTuple."""
+    """A tuple of ints, such as the sizes of a tensor. Source: TVM's ShapeTuple."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Profiles of the whole process: the calls of all VMs on all threads, and ranges of the program, on one time line.
+"""Profiles of the whole process, with the calls of all VMs on all threads, and ranges of the program, on one time line.
 
     from opdyno.profiler import profile, record_function, schedule
 
@@ -63,28 +63,28 @@ class ProfilerActivity(enum.Enum):
 
 
 def supported_activities() -> set[ProfilerActivity]:
-    """The activities that `profile` records by default; for devices, the kernels and copies. They do not say whether
-    such a device exists."""
+    """Returns the activities that `profile` records by default. For devices, these are kernels and copies. An activity
+    does not mean that such a device exists."""
     return {ProfilerActivity.CPU, ProfilerActivity.CUDA, ProfilerActivity.OPENCL, ProfilerActivity.PrivateUse1}
 
 
 def kineto_available() -> bool:
-    """Whether traces can be recorded: always. Torch's scripts check this before they use a profiler."""
+    """Returns True, because traces can always be recorded. Torch's scripts check this before they use a profiler."""
     return True
 
 
 def _expect(condition: Any, message: str) -> None:
-    if not condition:  # -O would remove an assert statement
+    if not condition:  # no assert statement, because -O would remove it
         raise AssertionError(message)
 
 
 def schedule(
     *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0
 ) -> Callable[[int], ProfilerAction]:
-    """Returns a function that gives the action of a step by its number, for `profile(schedule=…)`.
+    """Returns a function for `profile(schedule=…)`, which returns the action of a step from its number.
 
-    The first `skip_first` steps are left out. Then `repeat` cycles follow (0: no limit). Each has `wait` steps that are
-    left out, `warmup` steps, and `active` steps that are recorded. With `skip_first_wait`, the first cycle does not
+    The first `skip_first` steps are left out. Then `repeat` cycles follow (0: no limit). A cycle has `wait` steps that
+    are left out, `warmup` steps, and `active` steps that are recorded. With `skip_first_wait`, the first cycle does not
     wait. AssertionError for negative numbers, or if there is no active step.
     """
     _expect(
@@ -129,7 +129,7 @@ def tensorboard_trace_handler(
 
 
 class _KinetoProfile(Forms):
-    """Records between `start` and `stop`, and gives the recording in many formats. `profile` adds steps and a
+    """Records between `start` and `stop`, and writes the recording in many formats. `profile` adds steps and a
     schedule."""
 
     def __init__(
@@ -209,7 +209,7 @@ class _KinetoProfile(Forms):
         self._is_in_file = False
 
     def start(self) -> None:
-        """Begins to record. `Error` (code FAILED_PRECONDITION) if it was started already."""
+        """Starts the recording. `Error` (code FAILED_PRECONDITION) if it was started already."""
         _native.opd_profiler_start(self._profiler)
 
     def stop(self) -> None:
@@ -237,11 +237,11 @@ class _KinetoProfile(Forms):
     def _state_of_file(self) -> tuple[int, ...]:
         try:
             info = os.stat(self._file) if self._file is not None else None
-        except OSError:  # reading it gives the reason
+        except OSError:  # reading the file raises with the reason
             info = None
         return () if info is None else (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns)
 
-    def _has_no_steps(self) -> bool:  # a file is read at the first access of the trace
+    def _has_no_steps(self) -> bool:  # avoids reading the file, which is read at the first access of the trace
         return True
 
     def _keep(self, trace: Trace | None) -> bool:
@@ -250,7 +250,7 @@ class _KinetoProfile(Forms):
         return trace is not None
 
     def snapshot(self) -> LoadedTrace:
-        """Returns the events recorded so far, and continues to record. AssertionError if the schedule is not
+        """Returns the events recorded so far. The recording continues. AssertionError if the schedule is not
         recording."""
         trace = _native.opd_profiler_snapshot(self._profiler)
         if trace is None:
@@ -258,8 +258,8 @@ class _KinetoProfile(Forms):
         return LoadedTrace(trace, self.with_flops)
 
     def dump(self, reason: str = "") -> None:
-        """Requests a dump (`Dumps`), and does not wait for it. `Error` (code FAILED_PRECONDITION) if it does not
-        record, or has no dumps."""
+        """Requests a dump (`Dumps`) without waiting for it. `Error` (code FAILED_PRECONDITION) if nothing is being
+        recorded, or if there are no `dumps`."""
         _native.opd_profiler_dump(self._profiler, reason)
 
     @property
@@ -277,7 +277,7 @@ class _KinetoProfile(Forms):
         return super().trace
 
     def toggle_collection_dynamic(self, enable: bool, activities: Iterable[Any]) -> None:
-        """Does nothing: recording costs too little to be switched on and off."""
+        """Does nothing, because recording costs so little that it need not be switched on and off."""
         _known_activities(activities)
 
 
@@ -297,11 +297,11 @@ def _known_activities(activities: Iterable[Any]) -> list[ProfilerActivity]:
 
 
 class profile(_KinetoProfile):  # noqa: N801  torch.profiler's name
-    """Records the process between `start` and `stop`; a context manager. It can be started again. Any thread may use
-    it.
+    """A context manager that records the process between `start` and `stop`. It can be started again. Any thread may
+    use it.
 
-    With a `schedule`, `step()` ends a step of the program, and the schedule chooses the action of the next one by its number.
-    `on_trace_ready(profile)` is called whenever a trace is complete, also at the end of the `with` block.
+    With a `schedule`, `step()` ends a step of the program, and the schedule chooses the action of the next step by its
+    number. `on_trace_ready(profile)` is called whenever a trace is complete, also at the end of the `with` block.
     """
 
     def __init__(
@@ -372,7 +372,7 @@ class profile(_KinetoProfile):  # noqa: N801  torch.profiler's name
             return ProfilerAction.RECORD
         action = self.schedule(self.step_num)
         if not isinstance(action, ProfilerAction):
-            name = getattr(action, "name", None)  # torch's own
+            name = getattr(action, "name", None)  # an action of torch
             if name not in ProfilerAction.__members__:
                 raise TypeError(f"a schedule must give a ProfilerAction, but gave {action!r} for step {self.step_num}")
             action = ProfilerAction[str(name)]
@@ -384,7 +384,7 @@ class profile(_KinetoProfile):  # noqa: N801  torch.profiler's name
             _native.opd_profiler_set_action(self._profiler, 0 if quiet else self.current_action.value)
 
     def start(self) -> None:
-        """Begins to record, at once or by the schedule. `Error` (code FAILED_PRECONDITION) if it was started
+        """Starts the recording, or the schedule if there is one. `Error` (code FAILED_PRECONDITION) if it was started
         already."""
         self._set_action()
         super().start()
@@ -395,7 +395,7 @@ class profile(_KinetoProfile):  # noqa: N801  torch.profiler's name
             self.on_trace_ready(self)
 
     def step(self) -> None:
-        """Ends a step of the program, and begins the next one."""
+        """Ends a step of the program and begins the next step."""
         self.step_num += 1
         self.current_action = self._action()
         self._set_action()
@@ -403,7 +403,7 @@ class profile(_KinetoProfile):  # noqa: N801  torch.profiler's name
             self.on_trace_ready(self)
 
     def set_custom_trace_id_callback(self, callback: Callable[[], str]) -> None:
-        """Sets the function that gives the member "trace_id" of files."""
+        """Sets the function that returns the value of "trace_id" in files."""
         self._trace_id = callback()
         self.add_metadata("trace_id", self._trace_id)
 

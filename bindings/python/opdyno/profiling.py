@@ -1,4 +1,4 @@
-"""Reports of where time goes, with the names and the format of TVM's runtime.profiling.
+"""Reports about the time of operators, with the names and the format of TVM's runtime.profiling.
 
     report = vm.profile("main", x)
     print(report)                                   # on a terminal a summary, in a pipe a table; in a notebook bars
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 
 def measure_peak() -> MachinePeak:
-    """Measures this machine's peaks with all threads, for about half a second. Source: STREAM's triad for the bandwidth."""
+    """Measures this machine's peaks with all threads, which takes about half a second. Source: STREAM's triad for the
+    bandwidth."""
     return _native.opd_machine_measure_peak()
 
 
@@ -41,27 +42,27 @@ _BUILTINS = {"with_tensors": 0, "all": 1, "folded": 2}
 
 
 def profile_options(max_records: int, builtins: str, details: bool) -> dict[str, int]:
-    """The options of opd_profile_options that all kinds of profiling have."""
+    """Makes the options of opd_profile_options that all ways of profiling have."""
     if builtins not in _BUILTINS:
         raise ValueError(f'builtins must be one of {", ".join(_BUILTINS)}, not "{builtins}"')
     return {"max_records": max_records, "builtins": _BUILTINS[builtins], "details": int(details)}
 
 
 class Profiling:
-    """A recording of all calls of a VM, made by `VirtualMachine.profiling()`: a context manager, or `start` and
-    `stop`."""
+    """A recording of all calls of a VM, made by `VirtualMachine.profiling()`. Use it as a context manager, or by
+    `start` and `stop`."""
 
     def __init__(self, vm: VirtualMachine, options: Mapping[str, Any], collectors: list[MetricCollector]) -> None:
         self._vm, self._options, self._collectors = vm, options, collectors
         self._result: tuple[Report, Trace] | None = None
 
     def start(self) -> None:
-        """Starts to record. `Error` (code FAILED_PRECONDITION) if the VM is being recorded already."""
+        """Starts the recording. `Error` (code FAILED_PRECONDITION) if the VM is being recorded already."""
         _native.opd_vm_profile_start(self._vm, {**self._options, "collectors": handles_of(self._collectors)})
 
     def stop(self) -> Report:
-        """Ends the recording as soon as the calls that are being recorded have ended. It cannot be called within a call
-        of the VM."""
+        """Waits until the calls that are being recorded have ended, then ends the recording. It cannot be called within
+        a call of the VM."""
         self._result = _native.opd_vm_profile_stop(self._vm)
         return self.report
 
@@ -72,12 +73,12 @@ class Profiling:
 
     @property
     def report(self) -> Report:
-        """The report, after the end of the recording."""
+        """The report. It is available after the end of the recording."""
         return self._stopped()[0]
 
     @property
     def trace(self) -> Trace:
-        """The calls on a time line, after the end of the recording."""
+        """The calls on a time line. The trace is available after the end of the recording."""
         return self._stopped()[1]
 
     def __enter__(self) -> Profiling:
@@ -94,6 +95,6 @@ __all__ = [
     "Profiling", "Ratio", "Report", "TimeMetricCollector", "Trace", "diff", "measure_peak", "merge", "profile_function",
 ]  # fmt: skip
 
-for _name in __all__:  # shown with this module's name
+for _name in __all__:  # help() and tracebacks show this module's name
     if getattr(globals()[_name], "__module__", "").startswith("opdyno._"):
         globals()[_name].__module__ = __name__

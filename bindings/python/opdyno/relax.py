@@ -1,4 +1,4 @@
-"""The names of `tvm.relax` that run programs. TVM compiles programs."""
+"""The names of `tvm.relax` that are needed to run programs. Compiling programs needs TVM."""
 
 from . import vm
 from .vm import Executable, VirtualMachine, VMInstrumentReturnKind

@@ -1,4 +1,4 @@
-"""Other machines: programs are sent to them, and run and timed there. The names are those of tvm.rpc.
+"""RPC sessions, by which programs are sent to other machines, and run and timed there. The names are those of tvm.rpc.
 
     session = opdyno.rpc.connect("board", 9090, key="pi4")       # `opdyno serve` runs there, or a server of TVM's
     session.upload("model.so")                                   # built for the board
@@ -7,9 +7,9 @@
     y = vm["main"](opdyno.tensor(x, dev)).numpy()
     print(vm.time_evaluator("main", dev, repeat=3)(opdyno.tensor(x, dev)))
 
-A session's objects are used like local ones: its devices, tensors on them, modules, VMs and functions. Errors are those
-of the server, with the address behind the message. Ctrl-C ends a request early. The server's work continues, and the
-next request waits for it. All objects from a session keep it open.
+A session's objects are used like local ones: devices, tensors, modules, VMs and functions. An error of the server is
+raised with the server's address after the message. Ctrl-C ends a request early. The server's work continues, and the
+next request waits for its end. All objects from a session keep it open.
 """
 
 from __future__ import annotations
@@ -46,17 +46,18 @@ def _refuse_constructor(arguments: Sequence[Any] | None) -> None:
 
 
 class RPCSession(_native.Handle):
-    """A session on another machine: made by `connect`, or by `TrackerSession.request`.
+    """A session on another machine, made by `connect` or `TrackerSession.request`.
 
-    Any thread may use it. Requests are made one at a time. It belongs to the process that connected: in a child of
-    fork() its requests fail. Source: TVM's RPCSession.
+    Any thread may use it. It makes one request at a time. It belongs to the process that connected: in a child of
+    fork(), its requests fail. Source: TVM's RPCSession.
     """
 
     __slots__ = ("__weakref__",)
 
     def describe(self) -> dict[str, Any]:
-        """`address`, the server's `key`, the session's `index`, the `server` ("opdyno 0.2.0" or "tvm"), its `host` name
-        ("" if it is not known), and `absence`: the reason why the session has ended, "" while it is open."""
+        """Describes the session: `address`, the server's `key`, the session's `index`, the `server` ("opdyno 0.2.0" or
+        "tvm"), its `host` name ("" if it is not known), and `absence`, the reason why the session has ended ("" while
+        it is open)."""
         described: dict[str, Any] = json.loads(_native.opd_rpc_session_describe(self))
         return described
 
@@ -65,8 +66,8 @@ class RPCSession(_native.Handle):
         return named(_native.opd_rpc_session_get_function(self, name), name)
 
     def device(self, dev_type: str | int | Device, dev_id: int = 0) -> Device:
-        """Returns a device of the server, by this process's name: `session.device("cuda", 1)`. It need not exist: see
-        its `exist`."""
+        """Returns the local name of a device of the server: `session.device("cuda", 1)`. The device need not exist; see
+        `Device.exist`."""
         return _native.opd_rpc_session_device(self, device(dev_type, dev_id))
 
     def upload(self, data: str | os.PathLike[str] | bytes | bytearray, target: str | None = None) -> None:
@@ -113,7 +114,7 @@ class RPCSession(_native.Handle):
         return module
 
     def close(self) -> None:
-        """Ends the session, and also a request for which another thread waits. All later requests fail (code IO)."""
+        """Ends the session, including a request for which another thread waits. All later requests fail (code IO)."""
         _native.opd_rpc_session_close(self)
 
     def __enter__(self) -> RPCSession:
@@ -147,7 +148,7 @@ class RPCSession(_native.Handle):
         return self.device("rocm", dev_id)
 
     def ext_dev(self, dev_id: int = 0) -> Device:
-        """A device of another library, on the server."""
+        """A device of another library on the server."""
         return self.device("ext_dev", dev_id)
 
     def hexagon(self, dev_id: int = 0) -> Device:
@@ -172,7 +173,7 @@ class TrackerSession:
 
     def __init__(self, addr: tuple[str, int]) -> None:
         self._tracker = _address(*addr)
-        self.summary()  # there must be one
+        self.summary()  # fails if there is no tracker
 
     def summary(self) -> dict[str, Any]:
         """Returns the state of the tracker: `server_info`, a list of its servers, and `queue_info`, the number of
@@ -211,7 +212,7 @@ class TrackerSession:
     ) -> RPCSession:
         """Waits until a server with the key is free, and begins a session with it.
 
-        Of two requests, the one with the greater `priority` is served first. `session_timeout`: seconds after which the
+        Requests with a greater `priority` are served first. `session_timeout`: seconds after which the
         server may end the session; 0: never. `max_retry`: number of attempts, because an assigned server may be lost.
         `wait`: limit of the wait in seconds, also for each later request of the session; 0: no limit. `secret` and
         `tls_…`: as in `connect`; the tracker's messages are not encrypted.
@@ -242,10 +243,10 @@ class TrackerSession:
         session_timeout: float = 0,
         max_retry: int = 2,
     ) -> _Result:
-        """Requests a server and returns `func(session)`. If the session breaks meanwhile, it tries again with another
+        """Requests a server and returns `func(session)`. If the session breaks meanwhile, tries again with another
         server.
 
-        `func` must not leave any state behind if a call fails.
+        If a call of `func` fails, it must not leave any state behind.
         """
         for left in range(max(1, max_retry) - 1, -1, -1):
             session = self.request(key, priority=priority, session_timeout=session_timeout)

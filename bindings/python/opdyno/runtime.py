@@ -1,5 +1,5 @@
-"""The names of `tvm.runtime`. They are the objects of `opdyno` itself, so `import opdyno as tvm` works for a script
-that uses both."""
+"""The names of `tvm.runtime`. They are the objects of `opdyno` itself, so `import opdyno as tvm` works for scripts that
+use the names of both modules."""
 
 from . import profiling, vm
 from ._benchmark import BenchmarkResult

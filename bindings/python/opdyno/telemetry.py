@@ -1,4 +1,4 @@
-"""Telemetry: metrics for Prometheus, metrics and spans for OpenTelemetry, of a program that runs for months.
+"""Telemetry of a program that runs for months: metrics for Prometheus, metrics and spans for OpenTelemetry.
 
     with opdyno.telemetry.start(prometheus="127.0.0.1:9464", otlp="http://127.0.0.1:4318", service_name="translator"):
         with opdyno.telemetry.parent(request.headers.get("traceparent")):
@@ -24,7 +24,8 @@ def _pairs(pairs: Mapping[str, str] | None) -> str | None:
 
 
 class Telemetry:
-    """Telemetry that `start` began. It runs until `stop` or the end of the with statement. Thread-safe."""
+    """Telemetry of this process, made by `start`. It runs until `stop` or the end of the with statement. Any thread may
+    use it."""
 
     def __init__(self, handle: _native.Handle) -> None:
         self._handle: _native.Handle | None = handle
@@ -41,7 +42,7 @@ class Telemetry:
         return self._handle
 
     def stop(self) -> None:
-        """Sends all pending data, which takes a second at most, and ends the telemetry."""
+        """Sends all pending data, which takes at most a second, and ends the telemetry."""
         self._handle = None
 
     @property
@@ -55,7 +56,7 @@ class Telemetry:
         return _native.opd_telemetry_to_text(self._running(), form)
 
     def set_value(self, name: str, value: float, *, help: str = "", counter: bool = False, labels: Mapping[str, str] | None = None) -> None:
-        """Sets a metric of the program. In texts, the name of a `counter` ends in "_total"."""
+        """Sets one of the program's own metrics. In texts, the name of a `counter` ends in "_total"."""
         given = {
             "kind": _native.OPD_TELEMETRY_COUNTER if counter else _native.OPD_TELEMETRY_GAUGE,
             "name": name,
@@ -99,7 +100,7 @@ class Telemetry:
         _native.opd_telemetry_set_value(self._running(), {key: value for key, value in given.items() if value is not None})
 
     def flush(self, timeout: float = 10) -> None:
-        """Sends all pending data to the collector, and waits until the collector has accepted it, at most `timeout`
+        """Sends all pending data to the collector and waits until the collector has accepted it, but at most `timeout`
         seconds."""
         _native.opd_telemetry_flush(self._running(), nanoseconds("timeout", timeout))
 
@@ -123,11 +124,11 @@ def start(
     max_series: int = 1000,
     max_bytes: int = 64 << 20,
 ) -> Telemetry:
-    """Starts to measure, to listen for Prometheus, and to send to the collector.
+    """Starts telemetry: the measurements, the server for Prometheus, and transmissions to the collector.
 
     `prometheus`: "HOST:PORT" for Prometheus; port 0 selects a free port. `otlp`: a collector, such as
-    "http://127.0.0.1:4318". `interval`: seconds between two transmissions of metrics. The others are those of
-    opd_telemetry_options. If one is None, OpenTelemetry's environment variables set it.
+    "http://127.0.0.1:4318". `interval`: seconds between two transmissions of metrics. The other parameters are those of
+    opd_telemetry_options. If a parameter is None, OpenTelemetry's environment variables set it.
     """
     options = {
         "prometheus_address": prometheus,
@@ -147,13 +148,13 @@ def start(
 
 
 def set_parent(traceparent: str | None) -> None:
-    """Sets the request for which the calling thread works: the value of its header `traceparent`; None: no request."""
+    """Sets the request for which the calling thread works, by the request's header `traceparent`; None: no request."""
     _native.opd_telemetry_set_parent(traceparent)
 
 
 @contextmanager
 def parent(traceparent: str | None) -> Iterator[None]:
-    """Sets the request for the duration of a with statement."""
+    """Sets the request during a with statement, like `set_parent`."""
     set_parent(traceparent)
     try:
         yield

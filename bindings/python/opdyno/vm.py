@@ -1,4 +1,4 @@
-"""The VM: programs that TVM compiled, bound to devices and called from Python. The names are those of tvm.runtime.vm.
+"""The VM, which binds programs compiled by TVM to devices and calls them. The names are those of tvm.runtime.vm.
 
     vm = VirtualMachine("model.so", opdyno.cpu())
     y = vm["main"](x)                                    # tensors, arrays of NumPy, whatever speaks DLPack
@@ -34,16 +34,16 @@ class VMInstrumentReturnKind(enum.IntEnum):
     """The results of an instrument before a call; see `VirtualMachine.set_instrument`. Source: TVM's."""
 
     NO_OP = 0
-    """The call runs, as it does for any other answer."""
+    """The call runs. Any other result of the instrument has the same effect."""
     SKIP_RUN = 1
-    """The call is skipped; its result is None."""
+    """The call is skipped. Its result is None."""
 
 
 class Executable(_native.Handle):
-    """A verified VM program: `Executable(module)` is the program of a module, `Executable.assemble(text)` makes one
-    from text.
+    """A verified VM program. `Executable(module)` gets the program of a module, `Executable.assemble(text)` makes a
+    program from text.
 
-    Immutable; any thread may use it. Source: TVM's VMExecutable.
+    An executable is immutable. Any thread may use it. Source: TVM's VMExecutable.
     """
 
     __slots__ = ("__weakref__",)
@@ -53,41 +53,42 @@ class Executable(_native.Handle):
 
     @classmethod
     def load_bytes(cls, data: bytes) -> Executable:
-        """Reads an executable's bytes and verifies it. ValueError with the defect and the offset."""
+        """Reads an executable's bytes and verifies it. If it is damaged, ValueError with the defect and the offset."""
         return _native.opd_executable_load_bytes(data)
 
     @classmethod
     def assemble(cls, text: str) -> Executable:
-        """Assembles text in the form of `as_text()` (docs/assembly.md). ValueError with line and column."""
+        """Assembles text in the form of `as_text()` (docs/assembly.md). For wrong text, ValueError with line and
+        column."""
         return _native.opd_executable_assemble(text)
 
     def save_bytes(self) -> bytes:
-        """The bytes that TVM 0.23 and newer read."""
+        """Returns the program as bytes, in the format that TVM 0.23 and newer read."""
         return _native.opd_executable_save_bytes(self)
 
     def as_text(self) -> str:
-        """The program as text that assembles to the same program."""
+        """Returns text that assembles to the same program."""
         return _native.opd_executable_write(self, _native.OPD_EXECUTABLE_ASSEMBLY)
 
     def as_python(self) -> str:
-        """A Python script that builds the program with TVM's relax.ExecBuilder, constants included."""
+        """Returns a Python script that builds the program, including its constants, with TVM's relax.ExecBuilder."""
         return _native.opd_executable_write(self, _native.OPD_EXECUTABLE_PYTHON)
 
     def stats(self) -> str:
-        """Statistics of the program, as TVM prints them."""
+        """Returns statistics of the program in TVM's format."""
         return _native.opd_executable_write(self, _native.OPD_EXECUTABLE_STATS)
 
     def __reduce__(self) -> Any:
         return Executable.load_bytes, (self.save_bytes(),)
 
     def jit(self) -> Module:
-        """A module of the program for a VM. Its only kernels are those of the modules that it imports."""
+        """Makes a module of the program for a VM. Its only kernels are those of the modules that it imports."""
         return _native.opd_executable_to_module(self)
 
     to_module = jit
 
     def describe(self) -> Any:
-        """The functions, parameters and constants, as dicts and lists."""
+        """Describes functions, parameters and constants as dicts and lists."""
         return json.loads(_native.opd_executable_write(self, _native.OPD_EXECUTABLE_JSON))
 
     def __repr__(self) -> str:
@@ -97,7 +98,7 @@ class Executable(_native.Handle):
 
 
 class Cancel(_native.Handle):
-    """Ends calls from outside: pass it as `vm.call(…, cancel=token)`, and call `token.cancel()` on any thread."""
+    """A token that cancels calls: pass it as `vm.call(…, cancel=token)`, and call `token.cancel()` on any thread."""
 
     __slots__ = ("__weakref__",)
 
@@ -105,8 +106,8 @@ class Cancel(_native.Handle):
         return _native.opd_cancel_token_create()
 
     def cancel(self) -> None:
-        """Ends every call with this token before its next operator, and later calls immediately. The call raises an
-        InterruptedError.
+        """Cancels all running and later calls with this token. A running call ends before its next operator. The calls
+        raise an InterruptedError.
 
         A running kernel is not interrupted, but its parallel tasks that have not begun are skipped. The VM stays
         usable.
@@ -119,13 +120,14 @@ class Cancel(_native.Handle):
 
     @property
     def current_operator(self) -> str | None:
-        """The operator that a call with this token is running, for messages about calls that hang; or None."""
+        """The operator that a call with this token is running; None if there is none. Use it in messages about calls
+        that hang."""
         name = _native.opd_cancel_token_current_operator(self)
         return None if name is None else str(name)
 
 
 def _program_of(mod: Module) -> Module:
-    """Finds the module of the program in a tree."""
+    """Finds the module with the program in a tree of modules."""
     if not isinstance(mod, Module):
         raise TypeError(f"a module is needed, not {type(mod).__name__}")
     if mod.kind == "relax.VMExecutable":
@@ -157,9 +159,9 @@ class VirtualMachine(_native.CollectedHandle):
     """A program bound to devices: `VirtualMachine(module, opdyno.cpu())["main"](x)`.
 
     Arguments are those that a `Function` accepts. A `Tensor` on one of the VM's devices is used without a copy. A NumPy
-    array or another buffer is copied at each call, and the program's writes to it are lost. `opdyno.from_dlpack` makes
-    a tensor that shares the elements of an array; these must begin at a multiple of 64. Results are new objects:
-    tensors, numbers, and tuples as `Array`.
+    array or another buffer is copied at each call, and the program's writes to it are lost. To avoid the copy, use
+    `opdyno.from_dlpack`, which makes a tensor that shares the elements of an array; the elements must begin at a
+    multiple of 64 bytes. Results are new objects: tensors, numbers, and tuples as `Array`.
 
     Any number of threads may call it, and other Python threads run meanwhile. Only one thread at a time may use
     `set_input`, `invoke_stateful` and `get_outputs` of one function. A VM works after a fork. Signal handlers run
@@ -207,19 +209,20 @@ class VirtualMachine(_native.CollectedHandle):
         return made
 
     def __getitem__(self, name: str) -> VMFunction:
-        """Returns a function of the program, or a saved one, which is called as `vm["main"](x)` or, with names, as
+        """Returns a function of the program, or a saved function: `vm["main"](x)` or, with named arguments,
         `vm["main"](x=x)`.
 
-        If there is none, `Error` (code NOT_FOUND) with close names.
+        If there is none, `Error` (code NOT_FOUND) that lists similar names.
         """
         return VMFunction(self, name)
 
     def function(self, name: str) -> Function:
-        """Returns the function, looked up once, for the fastest calls, with positional arguments only."""
+        """Returns a function that needs no further look-up, for the fastest calls. It takes only positional
+        arguments."""
         return named(_native.owned_by(_native.opd_vm_get_function(self, name), self), name)
 
     def has_function(self, name: str) -> bool:
-        """Whether the program has such a function, or a function was saved under this name."""
+        """Whether the program has a function of this name, or a function was saved under this name."""
         return bool(_native.opd_vm_has_function(self, name))
 
     def function_names(self) -> list[str]:
@@ -239,7 +242,7 @@ class VirtualMachine(_native.CollectedHandle):
         outputs: Sequence[Any] | None = None,
         **kwargs: Any,
     ) -> Any:
-        """Calls a function, as `vm[func_name](…)`, with further options.
+        """Calls a function like `vm[func_name](…)`, with options.
 
         `timeout`: limit in seconds. After it, the call ends before its next operator with a TimeoutError (code
         DEADLINE_EXCEEDED). `cancel`: a token that ends the call with an InterruptedError (code CANCELLED). `outputs`:
@@ -253,7 +256,7 @@ class VirtualMachine(_native.CollectedHandle):
         return self._result(_native.opd_vm_call(self, func_name, all_args, options))
 
     def invoke_closure(self, closure: Function, *args: Any) -> Any:
-        """Calls a closure that a function of the program returned, or any function, and returns its result.
+        """Calls a closure that a function of the program returned, or any packed function, and returns its result.
 
         Profiles and the instrument see this call, unlike a plain call `closure(…)`. Source: TVM's invoke_closure.
         """
@@ -274,8 +277,8 @@ class VirtualMachine(_native.CollectedHandle):
         _native.opd_vm_save_function(self, func_name, saved_name, all_args, options, include_return)
 
     def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
-        """Keeps the arguments of a function for `invoke_stateful`. As in a call, tensors are not copied, and arrays
-        are.
+        """Stores the arguments of a function for `invoke_stateful`. As in a call, arrays are copied, and tensors are
+        not.
 
         From then on, a plain call of the function without arguments is a RuntimeError (code FAILED_PRECONDITION).
         Source: TVM's set_input.
@@ -288,26 +291,27 @@ class VirtualMachine(_native.CollectedHandle):
         _native.opd_vm_set_input(self, func_name, args[:-1], {"param_module": args[-1]})
 
     def invoke_stateful(self, func_name: str) -> None:
-        """Runs a function on the inputs that were set, and keeps the result. `Error` if inputs were not set, even for a
+        """Runs a function on its stored inputs and stores the result. `Error` if no inputs were set, even for a
         function without parameters."""
         _native.opd_vm_invoke_stateful(self, func_name, None)
 
     def get_outputs(self, func_name: str) -> Any:
-        """Returns the result of the last `invoke_stateful`; a tuple as nested tuples. `Error` if it did not run yet."""
+        """Returns the result of the last `invoke_stateful`; a tuple is returned as nested tuples. `Error` if it did not
+        run yet."""
         return _nested(_native.opd_vm_get_outputs(self, func_name, ()))
 
     def get_output_arity(self, func_name: str, *path: int) -> int:
-        """Returns the number of items of a tuple in the result, or -1 if it is not a tuple. `path`: indices into nested
-        tuples."""
+        """Returns the number of items in the result, or -1 if it is not a tuple. `path` selects an item of the result
+        by its indices in nested tuples."""
         return _native.opd_vm_get_output_arity(self, func_name, path)
 
     def set_instrument(self, instrument: Callable[..., Any] | None) -> None:
-        """Sets a function that is called before and after every call of the program; None removes it.
+        """Sets a function that is called before and after every call that the program makes; None removes it.
 
-        `instrument(func, func_symbol, before_run, ret_value, *args)`: the function and its name, whether it is before
-        the call, the result (None before it), and the arguments. Before a call, it may return a
-        `VMInstrumentReturnKind`. It runs on the thread of the call. If it raises an exception, the call ends. Its own
-        calls are not shown. Source: TVM's set_instrument.
+        `instrument(func, func_symbol, before_run, ret_value, *args)` gets the called function and its name, whether
+        this is before the call, the result (None before the call), and the arguments. Before a call, it may return a
+        `VMInstrumentReturnKind`. It runs on the thread of the call. If it raises an exception, the call ends. It does
+        not see calls that it makes itself. Source: TVM's set_instrument.
         """
         _native.opd_vm_set_instrument(self, None if instrument is None else Function(instrument))
 
@@ -380,7 +384,7 @@ class VirtualMachine(_native.CollectedHandle):
         turn: int = 0,
         **kwargs: Any,
     ) -> tuple[Report, Trace]:
-        """Like `profile`, but also returns the calls on a time line."""
+        """Like `profile`, but also returns a trace of the calls."""
         all_args, call_options = _call_arguments(args, kwargs)
         options = profile_options(max_records, builtins, details) | {"warmup": warmup, "repeat": repeat, "turn": turn}
         return _native.opd_vm_profile(
@@ -418,10 +422,10 @@ class VirtualMachine(_native.CollectedHandle):
     ) -> Iterator[None]:
         """Records a call in a file, for `opdyno.replay`: `with vm.recording_call("call.opdrec"): vm["main"](x)`.
 
-        It records the next call of the VM, from any thread. If there was no call, or it could not be kept, the end of
-        the block raises an Error. `with_program`: keeps the bytes of program and kernels, not only their hashes.
-        `with_outputs`: keeps the elements of the result. `with_operators`: keeps a hash of each operator's results.
-        `with_paths`: keeps paths and the machine's name.
+        It records the next call of the VM, on any thread. If no call was made, or if the call could not be recorded,
+        the end of the block raises an Error. `with_program`: keeps the bytes of program and kernels, not only their
+        hashes. `with_outputs`: keeps the elements of the result. `with_operators`: keeps a hash of each operator's
+        results. `with_paths`: keeps paths and the machine's name.
         """
         options = {"with_program": int(with_program), "with_outputs": int(with_outputs),
                    "with_operators": int(with_operators), "with_paths": int(with_paths)}
@@ -429,27 +433,27 @@ class VirtualMachine(_native.CollectedHandle):
         try:
             yield
         except BaseException:
-            with contextlib.suppress(Error):  # the exception of the call says more
+            with contextlib.suppress(Error):  # the exception of the call is more useful
                 _native.opd_vm_record_next_call(self, None, None)
             raise
         _native.opd_vm_record_next_call(self, None, None)
 
     def trim(self) -> None:
-        """Frees the memory that the VM keeps for its next call."""
+        """Frees the memory that the VM keeps for its next calls."""
         _native.opd_vm_trim(self)
 
     def __repr__(self) -> str:
         try:
             names = brief(self.function_names())
-        except Error:  # on another machine, which does not say, or is not reachable
+        except Error:  # the VM is on another machine, which does not tell this or is not reachable
             names = "not known"
         return f"<VirtualMachine at {self._address:#x}, functions: {names}>"
 
 
 class VMFunction(_native.VMFunctionBase):
-    """A function of a VM: `vm["main"]`. Arguments can be positional or named.
+    """A function of a VM, `vm["main"]`. Arguments can be positional or named.
 
-    Keeps the VM alive; any thread may call it.
+    It keeps the VM alive. Any thread may call it.
     """
 
     __slots__ = ()
@@ -474,7 +478,7 @@ def _watch_signals() -> None:
 
 def _after_fork() -> None:
     global _watches_signals
-    if _watches_signals:  # the reading thread exists only in the parent
+    if _watches_signals:  # a child process lacks the thread that reads the file
         _watches_signals = False
         signal.set_wakeup_fd(-1)
         _watch_signals()

@@ -1,4 +1,5 @@
-"""opdyno with an installed Apache TVM, 0.25 to 0.27: programs are passed without files, tensors without a copy.
+"""Use of opdyno with an installed Apache TVM, 0.25 to 0.27. Programs are passed without files, and tensors without a
+copy.
 
     import tvm, opdyno.tvm
 
@@ -9,8 +10,8 @@
 `install()` restores what TVM removed in 0.24: `tvm.relax.VirtualMachine(…, profile=True)`, `.profile()` and
 `tvm.runtime.profiling`.
 
-TVM is imported when one of the functions is first called. They raise an ImportError if TVM is not installed, or if
-opdyno was not tested with its release.
+TVM is imported when one of the functions is first called. The functions raise an ImportError if TVM is not installed,
+or if opdyno was not tested with its release.
 """
 
 from ._install import install, uninstall

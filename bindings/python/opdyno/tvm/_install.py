@@ -63,7 +63,7 @@ _ALLOCATORS: dict[Any, str] = {VirtualMachine.NAIVE_ALLOCATOR: "naive", VirtualM
 
 
 class _Twin:
-    """Returns the same program in opdyno, for a VM of TVM."""
+    """Finds or loads the program of a TVM VM in opdyno."""
 
     def __init__(self, program: Any, device: Any, memory_cfg: Any) -> None:
         self._made_of = program, device, memory_cfg
@@ -75,7 +75,7 @@ class _Twin:
             if self._vm is None:
                 program, device, memory = self._made_of
                 devices = [device_of(one) for one in (device if isinstance(device, (list, tuple)) else [device])]
-                if isinstance(memory, dict):  # TVM accepts only numbers as its values, in contrast to its documentation
+                if isinstance(memory, dict):  # contrary to its documentation, TVM accepts only numbers as values
                     memory = {device_of(one): _ALLOCATORS.get(kind, str(kind)) for one, kind in memory.items()}
                 self._vm = VirtualMachine(load(program), devices, memory)
             return self._vm
@@ -89,7 +89,7 @@ def _profiling_init(original: Callable[..., None]) -> Callable[..., None]:
         if profile:
             self._opdyno.vm()
 
-    del init.__wrapped__  # its signature is its own
+    del init.__wrapped__  # help() should show the signature of this function
     return init
 
 
@@ -121,9 +121,9 @@ def _remembering(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _profile(self: Any, func_name: str, *args: Any) -> Report:
-    """Calls a function twice, the first time as a warm-up, and measures every operator of the second call.
+    """Calls a function twice, first as a warm-up, and measures every operator of the second call.
 
-    `args`: as for `set_input`; none after `set_input`. Returns an `opdyno.profiling.Report`.
+    `args`: as for `set_input`; empty after `set_input`. Returns an `opdyno.profiling.Report`.
     """
     twin: _Twin | None = getattr(self, "_opdyno", None)
     if twin is None:

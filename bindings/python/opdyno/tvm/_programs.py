@@ -1,4 +1,4 @@
-"""Programs that TVM compiled, and the functions of TVM's registry that they call."""
+"""Loads programs that TVM compiled, and registers the functions of TVM's registry that they call."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def load(executable_or_module: Any) -> Module:
     tvm = find_tvm()
     module = _module_of(tvm, executable_or_module)
     names: set[str] = set()
-    path, stamp = getattr(module, "_opdyno_file", (None, None))  # remembered by install()
+    path, stamp = getattr(module, "_opdyno_file", (None, None))  # set by install()
     if path is not None and stamp == stamp_of(path):
         loaded = load_module(path)
         names.update(_names_in([path]))
@@ -67,7 +67,7 @@ def _module_of(tvm: Any, value: Any) -> Any:
 
 
 def _check_exportable(module: Any) -> None:
-    """Refuses the kinds for which TVM's export fails with a misleading message."""
+    """Refuses modules for which TVM's export would fail with a misleading message."""
     waiting, seen = [module], {module}
     while waiting:
         at = waiting.pop()
@@ -82,12 +82,12 @@ def _check_exportable(module: Any) -> None:
 
 
 def _linker(names: set[str]) -> Callable[..., Any]:
-    """TVM's linker, which also collects the names in the code that it links."""
+    """Returns TVM's linker with an addition: it also collects the names in the code that it links."""
     link = importlib.import_module("tvm.support.cc").create_shared
 
     @functools.wraps(link)
     def collect_and_link(target: str, files: Sequence[str], **options: Any) -> Any:
-        # TVM's names: lib<number> is code, devc the embedded modules with their constants.
+        # In TVM's file names, lib<number> is code, and devc has the embedded modules with their constants.
         names.update(_names_in(file for file in files if os.path.basename(file).startswith("lib")))
         return link(target, files, **options)
 
@@ -95,8 +95,8 @@ def _linker(names: set[str]) -> Callable[..., Any]:
 
 
 def _names_in(files: Iterable[str | os.PathLike[str]]) -> set[str]:
-    """All texts in object files or C sources that could be a function's name, because compiled code looks functions up
-    by text."""
+    """Finds all texts in object files or C sources that could be the name of a function. Compiled code looks functions
+    up by text."""
     found: set[str] = set()
     for file in files:
         with open(file, "rb") as opened:
@@ -105,7 +105,7 @@ def _names_in(files: Iterable[str | os.PathLike[str]]) -> set[str]:
 
 
 def stamp_of(path: str) -> tuple[int, ...] | None:
-    """A stamp of a file, which differs after the file is replaced."""
+    """A value that changes if the file is replaced."""
     try:
         found = os.stat(path)
     except OSError:
@@ -136,7 +136,7 @@ def _bridge(tvm: Any, loaded: Module, names: set[str]) -> None:
         known = set(list_global_func_names())
         for name in names & set(sys.modules["tvm_ffi"].registry.list_global_func_names()):
             if name in known and get_global_func(name, True) != _bridged.get(name):
-                continue  # opdyno's own, or the user's
+                continue  # registered by opdyno or by the user
             _bridged[name] = function_of(tvm, tvm.get_global_func(name))
             register_func(name, _bridged[name], override=True)
         if "vm.builtin.call_py_func" in names:
@@ -144,12 +144,12 @@ def _bridge(tvm: Any, loaded: Module, names: set[str]) -> None:
 
 
 def _bridge_py_funcs(tvm: Any, names: set[str]) -> None:
-    """Does the same for `R.call_py_func`, which names functions of a separate registry by text."""
+    """Registers functions for `R.call_py_func`, which finds them by name in a separate registry of TVM."""
     register = get_global_func("vm.builtin.register_py_func")
     for name in names:
         try:
             function = tvm.get_global_func("vm.builtin.get_py_func")(name)
-        except Exception:  # the kind of exception differs between releases; the text is not a function's name
+        except Exception:  # the text is not the name of a function; the exception differs between releases
             continue
         if register is not None:
             register(name, function_of(tvm, function))

@@ -1,4 +1,4 @@
-"""Conversion of TVM's values to opdyno's and back."""
+"""Conversion of TVM's values to values of opdyno and back."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def error(code: Code, kind: str, text: str) -> Error:
 
 
 def find_tvm() -> Any:
-    """Imports the package tvm, if its release is known."""
+    """Imports and returns the package tvm. ImportError if its release is not known."""
     try:
         tvm = importlib.import_module("tvm")
     except ModuleNotFoundError as missing:
@@ -41,11 +41,11 @@ def find_tvm() -> Any:
 
 
 def to_tvm(value: Any) -> Any:
-    """Converts a value of opdyno to TVM's: tensors by DLPack, functions, shapes, dtypes, devices.
+    """Converts a value of opdyno to a value of TVM: tensors by DLPack, functions, shapes, dtypes, devices.
 
-    A tensor is copied only if its elements do not begin at a multiple of 64 bytes, which TVM needs.
+    TVM needs elements that begin at a multiple of 64 bytes. A tensor is copied only if its elements do not.
 
-    Tuples, arrays and lists become tuples, and maps become dicts, also when nested. A value that is not opdyno's is
+    Tuples, arrays and lists become tuples, and maps become dicts, also when nested. A value of another package is
     returned unchanged. TypeError for objects without a counterpart in TVM, such as a VM.
     """
     return value_to_tvm(find_tvm(), value)
@@ -73,7 +73,7 @@ def value_to_tvm(tvm: Any, value: Any) -> Any:
 
 
 def from_tvm(value: Any) -> Any:
-    """Converts a value of TVM to opdyno's, the inverse of `to_tvm`.
+    """Converts a value of TVM to a value of opdyno. This is the inverse of `to_tvm`.
 
     Arguments of opdyno's functions need this conversion only for TVM's arrays, maps, shapes and dtypes; TVM's tensors
     can be passed directly. TypeError for objects without a counterpart in opdyno, such as a module.
@@ -107,7 +107,7 @@ def values_from_tvm(tvm: Any, values: Iterable[Any]) -> list[Any]:
 
 
 def function_of(tvm: Any, function: Any) -> Function:
-    """Converts a TVM function to an opdyno function. Its exceptions stay unchanged, and its writes reach the
+    """Converts a TVM function to an opdyno function. The function's exceptions stay unchanged, and its writes reach the
     arguments."""
 
     def call(*args: Any) -> Any:
@@ -125,7 +125,7 @@ def _is_unaligned(tensor: Tensor) -> bool:
 
 
 def _copy_back(arg: Any, passed: Any) -> None:
-    """Copies the writes of a TVM function from the copies of unaligned tensors back to the tensors."""
+    """Copies the elements that a TVM function wrote from the copies of unaligned tensors back to the tensors."""
     if isinstance(arg, Tensor):
         if _is_unaligned(arg) and not arg.is_read_only:
             arg.copyfrom(from_dlpack(passed))
