@@ -15,10 +15,7 @@ struct Signature;
 // A closure can be called from any thread. Errors cannot pass through C. So a failed call returns 0, and the closure
 // keeps the first error.
 struct Closure final : Object {
-  static int32_t type() {
-    static const int32_t index = register_type("opdyno.Closure");
-    return index;
-  }
+  static int32_t type() { return registered_type<"opdyno.Closure">(); }
 
   Closure(Ref<Function> function, const Signature &signature);
   ~Closure();

@@ -20,11 +20,6 @@ std::string centred(std::string text) {
 
 }  // namespace
 
-int32_t Benchmark::type() {
-  static const int32_t index = register_type("opdyno.Benchmark");
-  return index;
-}
-
 Benchmark::Benchmark(std::vector<double> results, Course how)
     : seconds(std::move(results)), course(how), sorted_(seconds) {
   std::sort(sorted_.begin(), sorted_.end());

@@ -18,7 +18,7 @@ struct Benchmark : Object {
     double calls_per_second = 0;
   };
 
-  static int32_t type();  // "opdyno.Benchmark"
+  static int32_t type() { return registered_type<"opdyno.Benchmark">(); }
   explicit Benchmark(std::vector<double> results, Course course);
 
   const std::vector<double> seconds;  // per call, in the order of measurement; at least one

@@ -192,11 +192,6 @@ void cool_down(const LoadThreads &callers, int64_t left_ms) {
 
 }  // namespace
 
-int32_t TimeEvaluator::type() {
-  static const int32_t index = register_type("opdyno.Evaluator");
-  return index;
-}
-
 TimeEvaluator::TimeEvaluator(Ref<Function> function, EvaluatorOptions plan)
     : function_(std::move(function)), plan_(std::move(plan)) {
   constexpr int64_t kDay = 24 * 3600 * 1000;

@@ -21,7 +21,7 @@ class LoadThreads;
 
 class TimeEvaluator final : public Object {
  public:
-  static int32_t type();                                         // "opdyno.Evaluator"
+  static int32_t type() { return registered_type<"opdyno.Evaluator">(); }
   TimeEvaluator(Ref<Function> function, EvaluatorOptions plan);  // throws for invalid numbers
 
   Ref<Benchmark> call(Args args);

@@ -5,11 +5,6 @@
 
 namespace opd {
 
-int32_t Params::type() {
-  static const int32_t index = register_type("opdyno.Params");
-  return index;
-}
-
 // ---- properties that do not need the elements
 
 const DLTensor *Params::given(size_t i) const {  // null if the entry is stored in a file

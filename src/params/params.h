@@ -14,7 +14,7 @@ namespace opd {
 
 // Reading is thread-safe: two threads that ask for a tensor at the same time get the same one. Adding is not.
 struct Params : Object {
-  static int32_t type();  // "opdyno.Params"
+  static int32_t type() { return registered_type<"opdyno.Params">(); }
 
   size_t size() const { return entries_.size(); }
   const std::string &name(size_t i) const { return entries_[i].name; }

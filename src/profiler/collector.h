@@ -73,10 +73,7 @@ struct BuiltinCollector {
 // the calls, and concurrently in a session.
 class Collector : public Object {
  public:
-  static int32_t type() {
-    static const int32_t index = register_type("opdyno.Collector");
-    return index;
-  }
+  static int32_t type() { return registered_type<"opdyno.Collector">(); }
   explicit Collector(std::string name) : name_(std::move(name)) {}
   virtual ~Collector() = default;
 

@@ -58,10 +58,7 @@ class Dumps;
 // Thread-safe. Counts steps; the schedule selects the recorded ones.
 class Profiler final : public Object {
  public:
-  static int32_t type() {
-    static const int32_t index = register_type("opdyno.Profiler");
-    return index;
-  }
+  static int32_t type() { return registered_type<"opdyno.Profiler">(); }
   // `activity`: a source that is started with the profiler; null: none.
   Profiler(const RecordingOptions &options, const Schedule &schedule, ActivitySource *activity)
       : options_(options), schedule_(schedule), source_(activity) {}

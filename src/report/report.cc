@@ -5,11 +5,6 @@
 
 namespace opd {
 
-int32_t Report::type() {
-  static const int32_t index = register_type("opdyno.Report");
-  return index;
-}
-
 // ---- columns
 
 std::string_view kind_name(MetricKind kind) {

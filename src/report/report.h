@@ -148,7 +148,7 @@ class Cells {
 using NamedMetrics = std::vector<std::pair<std::string, Metric>>;  // in their order
 
 struct Report : Object {
-  static int32_t type();  // "opdyno.Report"
+  static int32_t type() { return registered_type<"opdyno.Report">(); }
 
   size_t num_rows() const { return num_rows_; }
   RowKind row_kind(size_t row) const;

@@ -75,11 +75,6 @@ bool DiffOperator::is_slower_by_more_than(double limit) const {
   return verdict == Verdict::regression && std::expm1(shift) > limit;
 }
 
-int32_t Diff::type() {
-  static const int32_t index = register_type("opdyno.Diff");
-  return index;
-}
-
 Ref<Diff> Diff::of_times(std::span<const double> before, std::span<const double> after, DiffOptions options) {
   auto diff = make_object<Diff>(std::move(options));
   DiffOperator &call = diff->operators.emplace_back();

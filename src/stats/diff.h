@@ -60,7 +60,7 @@ struct DiffOperator {
 };
 
 struct Diff : Object {
-  static int32_t type();  // "opdyno.Diff"
+  static int32_t type() { return registered_type<"opdyno.Diff">(); }
 
   static Ref<Diff> of_reports(std::span<const Report *const> before, std::span<const Report *const> after,
                               DiffOptions options);

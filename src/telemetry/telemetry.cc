@@ -198,11 +198,6 @@ void TelemetrySession::forget() noexcept {
   num_threads_ = 0;
 }
 
-int32_t Telemetry::type() {
-  static const int32_t index = register_type("opdyno.Telemetry");
-  return index;
-}
-
 Telemetry::~Telemetry() { session->finish(kExitNs); }
 
 void start_telemetry_of_environment(const char *version, const char *abi) noexcept try {

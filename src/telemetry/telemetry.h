@@ -86,7 +86,7 @@ class TelemetrySession : public std::enable_shared_from_this<TelemetrySession> {
 };
 
 struct Telemetry final : Object {
-  static int32_t type();  // "opdyno.Telemetry"
+  static int32_t type() { return registered_type<"opdyno.Telemetry">(); }
   const std::shared_ptr<TelemetrySession> session;
 
   explicit Telemetry(std::shared_ptr<TelemetrySession> s) : session(std::move(s)) {}

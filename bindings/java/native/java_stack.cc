@@ -10,8 +10,7 @@ std::vector<opd_stack_frame> java_stack(JNIEnv *env) {
   constexpr jsize kWords = 3, kMost = 256;
   static_assert(sizeof(opd_stack_frame) == kWords * sizeof(jint));
   std::vector<opd_stack_frame> frames;
-  if (env->ExceptionCheck())
-    return frames;  // Java must not be called while an exception of the caller is pending
+  if (env->ExceptionCheck()) return frames;  // Java must not be called while an exception of the caller is pending
   auto words = static_cast<jintArray>(env->CallStaticObjectMethod(java.host_stack, java.frames));
   if (env->ExceptionCheck()) {  // Java lacks memory or the thread lacks stack for the walk
     env->ExceptionClear();

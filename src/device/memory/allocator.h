@@ -27,10 +27,7 @@ class Allocator {
 
 // A block of device memory. Tensors in it hold a reference.
 struct Storage : Object {
-  static int32_t type() {
-    static const int32_t index = register_type("opdyno.Storage");
-    return index;
-  }
+  static int32_t type() { return registered_type<"opdyno.Storage">(); }
   void *data = nullptr;
   size_t size = 0;
   DLDevice device{};

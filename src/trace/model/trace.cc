@@ -262,11 +262,6 @@ std::vector<int64_t> TraceParts::distinct_ids() const {
   return found;
 }
 
-int32_t Trace::type() {
-  static const int32_t index = register_type("opdyno.Trace");
-  return index;
-}
-
 namespace {
 TraceParts divided(TraceParts parts) {
   parts.divide_device_work();

@@ -135,7 +135,7 @@ struct TraceParts {
 
 // Immutable.
 struct Trace : Object {
-  static int32_t type();  // "opdyno.Trace"
+  static int32_t type() { return registered_type<"opdyno.Trace">(); }
   const TraceParts parts;
 
   explicit Trace(TraceParts p);
