@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "base/object.h"
 #include "stats/distributions.h"
+#include "value/value.h"
 
 namespace opd {
 
