@@ -153,6 +153,7 @@ opd_error *opd_report_get(const opd_report *report, opd_report_section section, 
                           opd_value *out_value, opd_metric_kind *out_kind) {
   return guard([&] {
     OPD_REQUIRE(report, name, out_value);
+    if (row < 0) fail(OPD_OUT_OF_RANGE, "row must be >= 0, but is ", row);
     Cell found = cell(*unwrap<Report>(report), section, static_cast<size_t>(row), name);
     *out_value = found.value.detach();
     if (out_kind) *out_kind = found.kind;

@@ -64,6 +64,9 @@ TEST(Report, SaysWhatItHasWhenAskedForWhatItHasNot) {
   const JsonReport report(report_file("sample.json"));
   opd_value value = opd_int(77);
   expect_error(opd_report_get(report.get(), OPD_REPORT_CALLS, 13, "Name", &value, nullptr), OPD_OUT_OF_RANGE, "13");
+  for (const auto section : {OPD_REPORT_CALLS, OPD_REPORT_DEVICES, OPD_REPORT_CONFIGURATION})
+    expect_error(opd_report_get(report.get(), section, -1, "Name", &value, nullptr), OPD_OUT_OF_RANGE,
+                 "row must be >= 0, but is -1");
   expect_error(opd_report_get(report.get(), OPD_REPORT_CALLS, 0, "name", &value, nullptr), OPD_NOT_FOUND,
                "Argument Shapes, Device, Name");
   expect_error(opd_report_get(report.get(), OPD_REPORT_DEVICES, 1, "Count", &value, nullptr), OPD_OUT_OF_RANGE,
