@@ -115,7 +115,7 @@ inline void require_index(int32_t index, size_t count, const char *of, const cha
 
 inline Args args_of(const opd_value *args, int32_t num_args) { return OPD_REQUIRE_ITEMS(args, num_args); }
 
-// Returns a count as the C API's type. Only a hostile file can state more items than int32_t can count.
+// Returns a count as the C API's type. Containers have no more items (value.cc), and no memory holds more of the rest.
 inline int32_t count_of_items(size_t count) { return static_cast<int32_t>(std::min<size_t>(count, INT32_MAX)); }
 
 // The largest struct that a caller may pass. A larger struct_size is probably uninitialised memory.

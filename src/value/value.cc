@@ -17,6 +17,12 @@ size_t bytes_of_items(size_t count, size_t item_bytes) {
   return count * item_bytes;
 }
 
+// The C API counts items by int32_t, so no container may have more.
+void require_countable(size_t count) {
+  if (count > INT32_MAX)
+    fail(OPD_OUT_OF_RANGE, "a container can have at most ", INT32_MAX, " items, but is given ", count);
+}
+
 template <class T>
 Ref<T> make_string(std::string_view text) {
   auto string = make_object_sized<T>(bytes_of_items(text.size(), 1) + 1);
@@ -129,6 +135,7 @@ Ref<String> String::make(std::string_view text) { return make_string<String>(tex
 Ref<BytesObject> BytesObject::make(std::string_view bytes) { return make_string<BytesObject>(bytes); }
 
 Ref<Shape> Shape::make_uninitialised(size_t size, int64_t *&out_data) {
+  require_countable(size);
   auto shape = make_object_sized<Shape>(bytes_of_items(size, sizeof(int64_t)));
   out_data = reinterpret_cast<int64_t *>(shape.get() + 1);
   shape->data = out_data;
@@ -144,6 +151,7 @@ Ref<Shape> Shape::make(std::span<const int64_t> dims) {
 }
 
 Ref<Array> Array::make(Args items) {
+  require_countable(items.size());
   auto array = make_object_sized<Array>(bytes_of_items(items.size(), sizeof(Value)));
   array->data = array.get() + 1;
   array->capacity = static_cast<int64_t>(items.size());

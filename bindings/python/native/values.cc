@@ -432,10 +432,11 @@ bool Arguments::view_nested(PyObject *object, opd_value *out, int what) {
   return good;
 }
 
-// Each item takes 16 bytes here, so a container that fits into memory has fewer than 2^31 items.
-template <class Items>
-int32_t count_of(const Items &items) {
-  return static_cast<int32_t>(std::min<size_t>(items.size(), INT32_MAX));
+// Converts a number of items to C's type; -1 with an exception set if it does not fit.
+int32_t count_of(size_t count) {
+  if (count <= INT32_MAX) return static_cast<int32_t>(count);
+  PyErr_Format(PyExc_OverflowError, "a container can have at most 2147483647 items, but is given %zu", count);
+  return -1;
 }
 
 bool Arguments::view_container(PyObject *object, opd_value *out) {
@@ -443,7 +444,9 @@ bool Arguments::view_container(PyObject *object, opd_value *out) {
     std::vector<int64_t> dims;
     opd_shape *shape = nullptr;
     if (!to_dims(object, "a shape", dims)) return false;
-    opd_error *error = opd_shape_create(dims.data(), count_of(dims), &shape);
+    const int32_t ndim = count_of(dims.size());
+    if (ndim < 0) return false;
+    opd_error *error = opd_shape_create(dims.data(), ndim, &shape);
     return keep(error, error ? opd_none() : opd_value_of_object(shape), out);
   }
   std::vector<opd_value> items;
@@ -463,7 +466,9 @@ bool Arguments::view_container(PyObject *object, opd_value *out) {
     for (Py_ssize_t at = 0; PyDict_Next(object, &at, &key, &item);)
       if (!add_item(key) || !add_item(item)) return false;
     opd_map *map = nullptr;
-    opd_error *error = opd_map_create(items.data(), count_of(items) / 2, &map);
+    const int32_t pairs = count_of(items.size() / 2);
+    if (pairs < 0) return false;
+    opd_error *error = opd_map_create(items.data(), pairs, &map);
     return keep(error, error ? opd_none() : opd_value_of_object(map), out);
   }
   const Py_ssize_t count = PySequence_Size(object);
@@ -472,7 +477,9 @@ bool Arguments::view_container(PyObject *object, opd_value *out) {
     if (!item || !add_item(item)) return false;
   }
   opd_array *array = nullptr;
-  opd_error *error = opd_array_create(items.data(), count_of(items), &array);
+  const int32_t num_items = count_of(items.size());
+  if (num_items < 0) return false;
+  opd_error *error = opd_array_create(items.data(), num_items, &array);
   return keep(error, error ? opd_none() : opd_value_of_object(array), out);
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <list>
 #include <numeric>
 #include <random>
@@ -18,6 +19,27 @@ std::vector<int64_t> keys_of(const Map &map) {
   std::vector<int64_t> keys;
   for (uint64_t at = map.begin(); at != map.end(); at = map.next(at)) keys.push_back(map.at(at).key.view().u.int64);
   return keys;
+}
+
+// No item is read: the count alone is refused.
+TEST(Containers, HaveAtMostAsManyItemsAsInt32Counts) {
+  const View one = opd_int(1);
+  const int64_t size = 1;
+  constexpr size_t kTooMany = size_t{1} << 31;
+  for (const auto &make : {std::function<void()>([&] {
+                             Array::make({&one, kTooMany});
+                           }),
+                           std::function<void()>([&] {
+                             Shape::make({&size, kTooMany});
+                           })}) {
+    try {
+      make();
+      ADD_FAILURE() << "was made";
+    } catch (const Exception &e) {
+      EXPECT_EQ(e.error()->code, OPD_OUT_OF_RANGE);
+      EXPECT_EQ(e.error()->message, "a container can have at most 2147483647 items, but is given 2147483648");
+    }
+  }
 }
 
 TEST(Hash, IsTheOneThatForeignCodeComputes) {

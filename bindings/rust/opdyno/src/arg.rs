@@ -225,7 +225,7 @@ impl<'a> From<&'a [i64]> for Arg<'a> {
     #[inline]
     fn from(value: &'a [i64]) -> Self {
         let mut shape = core::ptr::null_mut();
-        let made = check!(opd_shape_create(value.as_ptr(), value.len() as i32, &mut shape));
+        let made = check!(opd_shape_create(value.as_ptr(), crate::object::num_of(value.len()), &mut shape));
         Self::made(made.map(|()| unsafe { ffi::opd_value_of_object(shape.cast()) }))
     }
 }

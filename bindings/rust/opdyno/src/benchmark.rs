@@ -51,7 +51,7 @@ impl Evaluator {
     pub fn call<'a>(&mut self, args: impl IntoArgs<'a>) -> Result<Benchmark> {
         let args = args.into_args();
         let args = if self.is_concurrent { args.raw_to_share()? } else { args.raw()? };
-        create!(Benchmark, opd_evaluator_call(self.handle.as_ptr(), args.as_ptr(), args.len() as i32))
+        create!(Benchmark, opd_evaluator_call(self.handle.as_ptr(), args.as_ptr(), crate::object::num_of(args.len())))
     }
 }
 
@@ -63,7 +63,7 @@ handle! {
 impl Benchmark {
     /// Makes a benchmark from times that were measured elsewhere, in seconds per call, one for each repeat.
     pub fn from_seconds(seconds: &[f64]) -> Result<Self> {
-        create!(Benchmark, opd_benchmark_create(seconds.as_ptr(), seconds.len() as i32))
+        create!(Benchmark, opd_benchmark_create(seconds.as_ptr(), crate::object::num_of(seconds.len())))
     }
     /// Seconds per call, one for each repeat, in the order of measurement.
     pub fn seconds(&self) -> &[f64] {

@@ -18,7 +18,7 @@ impl Array {
     /// Makes an array that keeps the items.
     pub fn new(items: &[Arg<'_>]) -> Result<Self> {
         let raw = as_raw(items)?;
-        create!(Array, opd_array_create(raw.as_ptr(), raw.len() as i32))
+        create!(Array, opd_array_create(raw.as_ptr(), crate::object::num_of(raw.len())))
     }
     /// The number of items.
     pub fn len(&self) -> usize {
@@ -54,7 +54,7 @@ impl Map {
     pub fn new<'a, K: Into<Arg<'a>>, V: Into<Arg<'a>>>(pairs: impl IntoIterator<Item = (K, V)>) -> Result<Self> {
         let pairs: Vec<Arg<'a>> = pairs.into_iter().flat_map(|(key, value)| [key.into(), value.into()]).collect();
         let raw = as_raw(&pairs)?;
-        create!(Map, opd_map_create(raw.as_ptr(), (raw.len() / 2) as i32))
+        create!(Map, opd_map_create(raw.as_ptr(), crate::object::num_of(raw.len() / 2)))
     }
     /// The number of entries.
     pub fn len(&self) -> usize {

@@ -78,7 +78,7 @@ impl Function {
         let args = args.into_args();
         let raw = args.raw()?;
         let mut result = NONE;
-        check!(opd_function_call(self.as_ptr(), raw.as_ptr(), raw.len() as i32, &mut result))?;
+        check!(opd_function_call(self.as_ptr(), raw.as_ptr(), crate::object::num_of(raw.len()), &mut result))?;
         unsafe { R::from_c(&result) }
     }
 
@@ -105,7 +105,7 @@ impl Function {
     /// a map of their metrics.
     pub fn profile(&self, device: Device, collectors: &[&Collector], warmup_iters: i32) -> Result<Self> {
         let pointers: Vec<_> = collectors.iter().map(|each| each.as_ptr()).collect();
-        let count = pointers.len() as i32;
+        let count = crate::object::num_of(pointers.len());
         create!(Function, opd_function_profile(self.as_ptr(), device.into(), pointers.as_ptr(), count, warmup_iters))
     }
 }

@@ -50,11 +50,11 @@ impl KvState {
         check!(opd_kv_state_begin(
             self.as_ptr(),
             ids.as_ptr(),
-            ids.len() as i32,
+            crate::object::num_of(ids.len()),
             counts.as_ptr(),
-            counts.len() as i32,
+            crate::object::num_of(counts.len()),
             parents.as_ptr(),
-            parents.len() as i32,
+            crate::object::num_of(parents.len()),
         ))
     }
     /// Ends the pass. Without `keep`, its tokens are removed.

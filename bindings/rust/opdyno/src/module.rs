@@ -60,7 +60,10 @@ impl Module {
     /// file is linked into the exported file.
     pub fn load_static_library(path: impl AsRef<Path>, functions: &[&str]) -> Result<Self> {
         let (path, names) = (c_path(path.as_ref())?, Texts::of(functions.iter().copied())?);
-        create!(Module, opd_module_load_static_library(path.as_ptr(), names.as_ptr(), names.len() as i32))
+        create!(
+            Module,
+            opd_module_load_static_library(path.as_ptr(), names.as_ptr(), crate::object::num_of(names.len()))
+        )
     }
     /// Loads C functions of a shared library by their names and signatures.
     ///
@@ -74,7 +77,7 @@ impl Module {
         let (path, mut kept) = (c_path(path.as_ref())?, Kept::default());
         let names = Texts::of(functions.iter().map(|function| function.0))?;
         let signatures = Texts::of(functions.iter().map(|function| function.1))?;
-        let (options, count) = (options.raw(&mut kept, 0)?, names.len() as i32);
+        let (options, count) = (options.raw(&mut kept, 0)?, crate::object::num_of(names.len()));
         create!(Module, opd_module_load_native(path.as_ptr(), names.as_ptr(), signatures.as_ptr(), count, &options))
     }
     /// The module of object files that are linked into the program. They register themselves at start-up.

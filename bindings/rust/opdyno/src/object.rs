@@ -1,6 +1,11 @@
 //! Macros that define handles, which are counted references to objects of the library, and macros that call C
 //! functions.
 
+/// A number of items as the C API takes it. The C API refuses -1, which stands for a number that does not fit.
+pub(crate) fn num_of(len: usize) -> i32 {
+    len.try_into().unwrap_or(-1)
+}
+
 /// Defines the struct of a handle. `Clone` adds a reference, `Drop` releases it. All handles are `Send` and `Sync`:
 /// references are counted atomically, and by the headers every function behind a `&self` method is thread-safe.
 macro_rules! handle {

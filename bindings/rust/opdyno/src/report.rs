@@ -23,7 +23,7 @@ impl Report {
     /// Joins reports of several runs, machines or ranks into one.
     pub fn merge(reports: &[&Report]) -> Result<Self> {
         let reports = pointers(reports);
-        create!(Report, opd_report_merge(reports.as_ptr(), reports.len() as i32))
+        create!(Report, opd_report_merge(reports.as_ptr(), crate::object::num_of(reports.len())))
     }
     /// Writes the report as text: JSON, CSV, a table, Markdown or an HTML page.
     pub fn write(&self, format: ReportFormat) -> Result<String> {
@@ -103,7 +103,13 @@ impl Report {
         let options = options.raw(&mut kept, 0)?;
         create!(
             Report,
-            opd_report_diff(before.as_ptr(), before.len() as i32, after.as_ptr(), after.len() as i32, &options)
+            opd_report_diff(
+                before.as_ptr(),
+                crate::object::num_of(before.len()),
+                after.as_ptr(),
+                crate::object::num_of(after.len()),
+                &options
+            )
         )
     }
 }

@@ -360,6 +360,6 @@ impl Tensor {
     /// A tensor with the same elements and another shape. It shares the elements of this tensor, which must be contiguous.
     pub fn reshape(&self, shape: impl Dims) -> Result<Self> {
         let dims = shape.to_dims()?;
-        create!(Tensor, opd_tensor_reshape(self.as_ptr(), dims.as_ptr(), dims.len() as i32))
+        create!(Tensor, opd_tensor_reshape(self.as_ptr(), dims.as_ptr(), crate::object::num_of(dims.len())))
     }
 }

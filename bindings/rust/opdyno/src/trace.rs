@@ -56,7 +56,7 @@ impl Trace {
         let pointers: Vec<_> = traces.iter().map(|trace| trace.as_ptr().cast_const()).collect();
         let mut kept = Kept::default();
         let options = options.raw(&mut kept, 0)?;
-        create!(Trace, opd_trace_merge(pointers.as_ptr(), pointers.len() as i32, &options))
+        create!(Trace, opd_trace_merge(pointers.as_ptr(), crate::object::num_of(pointers.len()), &options))
     }
 }
 

@@ -45,7 +45,14 @@ impl VirtualMachine {
         let args = args.into_args();
         let (args, mut result) = (args.raw()?, NONE);
         with_text(name, |name| {
-            check!(opd_vm_call(self.as_ptr(), name, args.as_ptr(), args.len() as i32, core::ptr::null(), &mut result))
+            check!(opd_vm_call(
+                self.as_ptr(),
+                name,
+                args.as_ptr(),
+                crate::object::num_of(args.len()),
+                core::ptr::null(),
+                &mut result
+            ))
         })?;
         unsafe { R::from_c(&result) }
     }
@@ -67,7 +74,7 @@ impl VirtualMachine {
     ) -> Result<R> {
         let args = args.into_args();
         let (args, mut kept, mut result) = (args.raw()?, Kept::default(), NONE);
-        let (options, count) = (options.raw(&mut kept, args.len())?, args.len() as i32);
+        let (options, count) = (options.raw(&mut kept, args.len())?, crate::object::num_of(args.len()));
         let closure = closure.as_ptr();
         check!(opd_vm_invoke_closure(self.as_ptr(), closure, args.as_ptr(), count, &options, &mut result))?;
         unsafe { R::from_c(&result) }
@@ -83,7 +90,7 @@ impl VirtualMachine {
         include_return: bool,
     ) -> Result<()> {
         self.with_args(args.into_args().raw_to_share()?, name, options, |name, args, options| {
-            let (data, count) = (args.as_ptr(), args.len() as i32);
+            let (data, count) = (args.as_ptr(), crate::object::num_of(args.len()));
             with_text(saved_name, |saved| {
                 check!(opd_vm_save_function(self.as_ptr(), name, saved, data, count, options, include_return.into()))
             })
@@ -92,7 +99,7 @@ impl VirtualMachine {
     /// Stores the arguments of a function for [`VirtualMachine::invoke_stateful`]. The function must not write them.
     pub fn set_input<'a>(&self, name: &str, args: impl IntoArgs<'a>, options: &CallOptions<'_>) -> Result<()> {
         self.with_args(args.into_args().raw_to_share()?, name, options, |name, args, options| {
-            check!(opd_vm_set_input(self.as_ptr(), name, args.as_ptr(), args.len() as i32, options))
+            check!(opd_vm_set_input(self.as_ptr(), name, args.as_ptr(), crate::object::num_of(args.len()), options))
         })
     }
     /// Runs a function on its stored inputs and stores the result.
@@ -162,7 +169,7 @@ impl VirtualMachine {
         let options = options.raw(&mut kept, 0)?;
         let (mut report, mut trace) = (null_mut(), null_mut());
         self.with_args(args.into_args().raw()?, name, &CallOptions::new(), |name, args, call| {
-            let (data, count) = (args.as_ptr(), args.len() as i32);
+            let (data, count) = (args.as_ptr(), crate::object::num_of(args.len()));
             check!(opd_vm_profile(self.as_ptr(), name, data, count, call, &options, &mut report, &mut trace))
         })?;
         Ok(unsafe { (given(Report::from_raw(report)), given(Trace::from_raw(trace))) })
@@ -179,7 +186,7 @@ impl VirtualMachine {
     ) -> Result<(Report, Option<Report>)> {
         let args = args.into_args();
         let (args, mut kept) = (args.raw_to_share()?, Kept::default());
-        let (options, count) = (options.raw(&mut kept, args.len())?, args.len() as i32);
+        let (options, count) = (options.raw(&mut kept, args.len())?, crate::object::num_of(args.len()));
         let (mut report, mut times) = (null_mut(), null_mut());
         with_text(name, |name| {
             let (a, b, data) = (self.as_ptr(), other.as_ptr(), args.as_ptr());
@@ -283,7 +290,7 @@ impl<'a, A: IntoArgs<'a>> Call<'a, A> {
             options.outputs = kept.handles(outputs.iter().map(|each| each.as_ptr()));
         }
         with_text(self.name, |name| {
-            let (data, count) = (args.as_ptr(), args.len() as i32);
+            let (data, count) = (args.as_ptr(), crate::object::num_of(args.len()));
             check!(opd_vm_call(self.vm.as_ptr(), name, data, count, &options, &mut result))
         })?;
         unsafe { R::from_c(&result) }
