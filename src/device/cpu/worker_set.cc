@@ -110,7 +110,9 @@ void gather_workers() {
 // The exchange publishes the fields written before it. Only a worker in state kAsleep may be inside wait(). Every other
 // worker reads the state again before it sleeps, so waking it needs no system call.
 void Worker::give_task(const Launch &launch, int32_t task_id) {
+  const int32_t last_processor = launch_.processor;  // still known if the owner takes this task back
   launch_ = launch;
+  launch_.processor = last_processor;
   task_id_ = static_cast<int16_t>(task_id);
   if (state_.exchange(kGiven, std::memory_order_acq_rel) == kAsleep) state_.notify_all();
 }
