@@ -17,6 +17,7 @@ void each_recording(Recordings set, const Visit &visit) {
   for (; set; set = without_first(set)) visit(first_of(set));
 }
 
+// A recording ends in this order.
 enum class Interest : uint8_t {
   kRunning,      // all recordings
   kRanges,       // those that record ranges which begin now; also has kIttRanges (trace/record/ranges.h)

@@ -21,8 +21,7 @@ void end_begins(uint32_t place) {
 }
 // A thread may have read a bit before it is cleared here. It then checks the id in enter(), which refuses it.
 void end_running(uint32_t place) {
-  end_begins(place);
-  for (size_t i = 0; i < kNumInterests; ++i)
+  for (size_t i = 0; i < kNumInterests; ++i)  // in their order, which begins like end_begins()
     recordings_of(static_cast<Interest>(i)).fetch_and(~uint32_t{bit_of(place)});
   Recorder::get().slots[place].id.store(0);
 }
