@@ -37,10 +37,10 @@ typedef enum opd_executable_format OPD_ENUM_TYPE {
   OPD_EXECUTABLE_ASSEMBLY = 0, /**< Text that assembles to the same program. Source: TVM VMExecutable.as_text. */
   OPD_EXECUTABLE_PYTHON = 1,   /**< Python script that builds the same program with TVM's relax.ExecBuilder, constants
                                     included. Compiled functions are named in comments. Source: TVM as_python. */
-  /** JSON for programs. A function has: name, kind, parameters (with the dtype and shape that the program checks),
-   * result (the items of a tuple, if the instructions tell them), registers, instructions, bytes of code, and the
-   * instructions that may read a register which no path has written. The program has: the packed functions that it
-   * needs, constants, and the bytes of each section. */
+  /** JSON for programs. Each function has its name, kind, parameters, result, registers, instructions and bytes of
+   * code. A parameter has the dtype and shape that the program checks. If the instructions tell the items of a tuple,
+   * the result has them. Instructions that may read a register which no path has written are listed. The program has
+   * the packed functions that it needs, its constants, and the bytes of each section. */
   OPD_EXECUTABLE_JSON = 2,
   OPD_EXECUTABLE_STATS = 3, /**< Text for people: functions, the functions that they need, instructions by kind,
                                  constants, and their bytes. Source: TVM VMExecutable.stats. */

@@ -210,10 +210,10 @@ pub enum ExecutableFormat {
     /// Python script that builds the same program with TVM's relax.ExecBuilder, constants
     /// included. Compiled functions are named in comments. Source: TVM as_python.
     Python = ffi::OPD_EXECUTABLE_PYTHON,
-    /// JSON for programs. A function has: name, kind, parameters (with the dtype and shape that the program checks),
-    /// result (the items of a tuple, if the instructions tell them), registers, instructions, bytes of code, and the
-    /// instructions that may read a register which no path has written. The program has: the packed functions that it
-    /// needs, constants, and the bytes of each section.
+    /// JSON for programs. Each function has its name, kind, parameters, result, registers, instructions and bytes of
+    /// code. A parameter has the dtype and shape that the program checks. If the instructions tell the items of a tuple,
+    /// the result has them. Instructions that may read a register which no path has written are listed. The program has
+    /// the packed functions that it needs, its constants, and the bytes of each section.
     Json = ffi::OPD_EXECUTABLE_JSON,
     /// Text for people: functions, the functions that they need, instructions by kind,
     /// constants, and their bytes. Source: TVM VMExecutable.stats.
