@@ -321,7 +321,7 @@ TYPED_TEST(Outputs, AreZeroInFieldsThatTheLibraryDoesNotKnow) {
   for (const unsigned char byte : later.unknown) EXPECT_EQ(byte, 0);
 }
 
-TYPED_TEST(Outputs, AreWrittenAsFarAsAnEarlierHeaderGoes) {
+TYPED_TEST(Outputs, StayWithinTheCallersStructSize) {
   TypeParam earlier;
   std::memset(&earlier, 0xA5, sizeof earlier);
   earlier.struct_size = 8;

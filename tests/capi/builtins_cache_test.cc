@@ -390,7 +390,7 @@ TEST(KvCache, HasRowsOfWholeBytesOnTheCpu) {
       OPD_INVALID_ARGUMENT, "the initial value must lie on the CPU, but is float32[1, 2] on metal:0");
 }
 
-TEST(KvCache, PopsAndClearsSeveralAtOnce) {
+TEST(KvCache, ArrayFunctionsPopAndClearSeveralCaches) {
   const Value a = kv_cache({1, 2}, {2, 2}, -1), b = kv_cache({3, 4, 5}, {3, 2}, -1);
   const auto view = builtin("attention_kv_cache_view");
   builtin("attention_kv_cache_array_popn")(tuple_of(a, b), 2);

@@ -15,7 +15,7 @@ uint32_t num_seeds() { return std::getenv("OPDYNO_TEST_FULL") ? 40 : 4; }
 
 }  // namespace
 
-TEST(PagedKvCache, HoldsTheRowsOfSequencesWhateverIsDoneToThem) {
+TEST(PagedKvCache, KeepsTheRowsOfSequencesUnderRandomOperations) {
   for (uint32_t seed = 1; seed <= num_seeds(); ++seed) work_at_random(With::kNothing, seed, 300);
 }
 

@@ -285,7 +285,7 @@ TEST(PagedKvCache, KernelsThatAreNoneAreNumbered) {
 }
 
 // The kinds of all layers of a model may be given, or those of the part that the cache is of.
-TEST(PagedKvCache, LayersAreThoseOfItsPartOfTheModel) {
+TEST(PagedKvCache, AcceptsOnlyLayersOfItsPartOfTheModel) {
   const auto refused = [](const std::vector<int64_t> &part, const std::vector<int64_t> &kinds, const std::string &why) {
     expect_throws([&] { make_cache(Sizes{}, [&](auto &a) { a[1] = shape_of(part), a[6] = shape_of(kinds); }); },
                   OPD_INVALID_ARGUMENT, why);

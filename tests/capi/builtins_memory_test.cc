@@ -63,7 +63,7 @@ TEST(ReadIfCond, TakesEveryIntegerAndNothingElse) {
   expect_throws([&] { read(int64s({1, 2})); }, OPD_INVALID_ARGUMENT, "one integer or bool");
 }
 
-TEST(ATensorOfAProgram, IsNotUniqueWhileAnotherOneSharesItsStorage) {
+TEST(ATensorOfAProgram, IsNotUniqueWhileAnotherTensorSharesItsStorage) {
   const Vm vm(Executable::assemble(R"(.func halves() {
   %s = call vm.builtin.alloc_storage(%vm, shape(128), 0, dtype(uint8))
   %a = call vm.builtin.alloc_tensor(%s, 0, shape(32), dtype(float32))

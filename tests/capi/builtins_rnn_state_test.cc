@@ -56,7 +56,7 @@ TEST_F(RnnState, BeginsWithTheInitialStateAndKeepsWhatIsSet) {
   EXPECT_EQ(step({8, 7}, {1, 1}, 2), (std::vector<float>{0.5, 2.5}));
 }
 
-TEST_F(RnnState, TokensCanBeTakenBackAsFarAsStatesAreKept) {
+TEST_F(RnnState, PopsNoMoreTokensThanItKeepsStatesFor) {
   builtin("kv_state_add_sequence")(kept, 0);
   for (int i = 0; i < 6; ++i) step({0}, {1}, 1);
   EXPECT_EQ(now(0), 6.5F);
@@ -300,7 +300,7 @@ TEST_F(RnnStates, NameTheirLimits) {
     }
 }
 
-TEST_F(RnnStates, ThatHaveNoElementsCostNothingForPlacesThatAreFree) {
+TEST_F(RnnStates, WithoutElementsNeedNoMemoryForFreePlaces) {
   constexpr int64_t kMost = (int64_t{1} << 31) - 1;
   const Function kernel = make_function([](const opd_value *, int32_t, opd_value *) {});
   const Value made =

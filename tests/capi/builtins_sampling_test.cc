@@ -44,7 +44,7 @@ TEST(Sampling, ANumberBetweenTwoTokensTakesTheSecond) {
 }
 
 // Of two equal tokens, the first alone makes up half of the probability.
-TEST(Sampling, NoTokenIsKeptBeyondTheOnesThatMakeUpTopP) {
+TEST(Sampling, TopPKeepsTheFewestTokensThatReachIt) {
   EXPECT_EQ(builtin("sample_top_p_from_logits")(floats({0, 0}), 1.0, .5, .99).view().u.int64, 0);
   EXPECT_EQ(builtin("sample_top_p_from_prob")(floats({.5f, .5f}), .5, .99).view().u.int64, 0);
 }

@@ -75,7 +75,7 @@ TEST_P(Counters, SeeWorkersThatStartDuringTheCall) {
 }
 
 #ifdef OPDYNO_TEST_SDE
-TEST_P(Counters, MayBeThoseOfTheProgramInPapi) {
+TEST_P(Counters, MayBeSoftwareDefinedEventsOfPapi) {
   static long long counter = 0;
   static void *const library = papi_sde_init("opdyno_test");
   static const int registered = papi_sde_register_counter(library, "added", 0, 0, &counter);

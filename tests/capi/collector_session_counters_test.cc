@@ -105,7 +105,7 @@ TEST_P(SessionCounters, CountWorkersForTheirCallByPapi) {
 INSTANTIATE_TEST_SUITE_P(Launches, SessionCounters, testing::Values(kThreads, 0),
                          [](const auto &info) { return info.param ? "gang" : "shared"; });
 
-TEST(SessionCountersOfThreads, ThatComeAndGoAreCounted) {
+TEST(SessionCountersOfThreads, CountThreadsThatComeAndGo) {
   for (const opd_collector_kind create : {OPD_COLLECTOR_PERF, OPD_COLLECTOR_PAPI}) {
     const bool is_papi = create == OPD_COLLECTOR_PAPI;
     const char *const event = is_papi ? "perf::PAGE-FAULTS" : "page-faults";

@@ -167,7 +167,7 @@ TEST(Collector, IsNotStoppedOnADeviceThatItDoesNotSupport) {
   EXPECT_EQ(profile.columns().count("one"), 0u);
 }
 
-TEST(Collector, ThatFailsIsToldOfWhileTheRunGoesOn) {
+TEST(Collector, FailuresAreReportedAndTheRunGoesOn) {
   for (const char *place : {"init", "start", "stop"}) {
     Log log;
     Probe bad{&log, "bad", place}, good{&log, "good", {}};

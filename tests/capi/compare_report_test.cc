@@ -374,7 +374,7 @@ TEST_F(ComparisonReport, KeepsPairsForWhichNoValueSpeaks) {
 }
 
 // Nobody says which arguments are outputs: one that a call writes in the place of another is.
-TEST_F(ComparisonReport, PairsACallInPlaceWithOneThatIsNot) {
+TEST_F(ComparisonReport, PairsAnInPlaceCallWithAnOutOfPlaceCall) {
   const auto in_place = [](const char *kernel) {
     return program({"half x -> h"}, "x",
                    std::string("  call ") + kernel + "(%h, %h)\n" + allocation("t") + "  call twice(%h, %t)\n  ret %t");
@@ -532,7 +532,7 @@ TEST_F(ComparisonReport, MatchesFusedKernelsByTheirParts) {
   EXPECT_EQ(text(report, "Cause"), "half, shift");
 }
 
-TEST_F(ComparisonReport, GivesArgumentsByTheNamesOfTheParameters) {
+TEST_F(ComparisonReport, MatchesArgumentsByParameterName) {
   const auto find = [](const Vm &a, const Vm &b) {
     const Tensor x = floats({-1, 2, 3, 4}), y = floats({8, 8, 8, 8});
     return opdyno::compare(a, b, "main", {arg(x), arg(y)}, nullptr, false).report;

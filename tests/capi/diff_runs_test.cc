@@ -28,7 +28,7 @@ std::vector<Report> resembling(double middle) {
 
 }  // namespace
 
-TEST(Diff, OfRunsWithOtherNumbersOfCallsIsPerCall) {
+TEST(Diff, ComparesTimesPerCallIfNumbersOfCallsDiffer) {
   const Report equal = diff(runs_of_calls(100, 13, 1), runs_of_calls(1000, 13, 10));
   EXPECT_EQ(Row(equal).verdict(), "same");
   EXPECT_NEAR(Row(equal).number("After (us)"), 100, 0.1) << "of one call, not of ten";
@@ -40,19 +40,19 @@ TEST(Diff, OfRunsWithOtherNumbersOfCallsIsPerCall) {
   EXPECT_NEAR(Row(slower).number("Change"), 0.1, 1e-6);
 }
 
-TEST(Diff, OfRunsWithEquallyManyCallsComparesSums) {
+TEST(Diff, ComparesSumsIfRunsHaveEquallyManyCalls) {
   const Report equal = diff(runs_of_calls(1000, 13, 10), runs_of_calls(1000, 13, 10));
   EXPECT_NEAR(Row(equal).number("After (us)"), 1000, 1);
   EXPECT_EQ(configured(equal, "Per call"), "0");
 }
 
-TEST(Diff, OfRunsOfWhichOneDoesNotTellItsCallsComparesSums) {
+TEST(Diff, ComparesSumsIfARunLacksItsNumberOfCalls) {
   std::vector<Report> some = runs_of_calls(1000, 12, 10);
   some.push_back(report(call("f", 1000)));
   EXPECT_EQ(configured(diff(runs_of_calls(100, 13, 1), some), "Per call"), "0");
 }
 
-TEST(Diff, OfRunsThatResembleTheirNeighboursAsksForALargerChange) {
+TEST(Diff, AsksForALargerChangeIfRunsAreAutocorrelated) {
   const Report small = diff(resembling(100), resembling(102)), large = diff(resembling(100), resembling(120));
   EXPECT_GE(Row(small).number("Autocorrelation"), 0.45);
   EXPECT_EQ(Row(small).verdict(), "undecided") << "all runs after are slower than all before, but that may be a drift";

@@ -207,7 +207,7 @@ TEST(Diff, ARenamedOperatorIsNoChange) {
   EXPECT_EQ(configured(made, "Fails"), "0");
 }
 
-TEST(Diff, ASlowerOperatorFailsAlsoIfAnotherOneMakesUpForIt) {
+TEST(Diff, ASlowerOperatorFailsEvenIfTheTotalIsTheSame) {
   const Report made = fail_above_3_percent({{"f", 100}, {"g", 200}}, {{"f", 150}, {"g", 150}});
   EXPECT_EQ(Row(made, "(total)").verdict(), "same");
   EXPECT_EQ(Row(made, "f").number("Fails"), 1);

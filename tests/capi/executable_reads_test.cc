@@ -129,7 +129,7 @@ TEST(ExecutableReads, AreProvedIfEachPathHasWrittenTheRegister) {
   EXPECT_GT(unproved, 50u);
 }
 
-TEST(ExecutableReads, OfTheVmAndOfNothingNeedNoWrite) {
+TEST(ExecutableReads, VmAndVoidNeedNoWriteBefore) {
   EXPECT_EQ(told(".func main() {\n  call f(%vm, %void, 1, \"text\", @main)\n  ret %void\n}\n"), "[]");
   EXPECT_EQ(told(".func main() regs=1 {\nagain:\n  call f(%vm, %void)\n  call f(%0)\n  goto again\n}\n"), "[1]");
   EXPECT_EQ(told(".func main(x) {\n  if %x else b\n  call f()\nb:\n  ret %vm\n}\n"), "[]");

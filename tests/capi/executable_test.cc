@@ -339,7 +339,7 @@ TEST(Executable, SaysWhichPartOfItsBytesIsWrong) {
                "export it again with such a release");
 }
 
-TEST(Executable, KeepsItsScopesAndRefusesThoseOfNoConstant) {
+TEST(Executable, KeepsMemoryScopesAndRefusesUnknownConstants) {
   const auto with_scope = [](int64_t constant) {
     Bytes b;
     b.put<uint64_t>(0xD225DE2F4214151E).text("0.14").put<uint64_t>(0);

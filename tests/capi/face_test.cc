@@ -30,7 +30,7 @@ TEST(Errors, TellCauseKindAndCodeAndAreCopied) {
   EXPECT_FALSE(copy.cause());
 }
 
-TEST(Errors, ThatGoThroughACallbackKeepTheirKind) {
+TEST(Errors, KeepTheirKindThroughACallback) {
   const auto fails =
       Function::of([](const opd_value *, int32_t) { check(opd_error_create(OPD_IO, "OSError", "disk")); });
   try {

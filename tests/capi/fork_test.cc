@@ -117,7 +117,7 @@ class AChild : public testing::Test {
   std::vector<std::thread> threads_;
 };
 
-TEST_F(AChild, CanCallRecordAndLoadWhateverOtherThreadsDid) {
+TEST_F(AChild, CanCallRecordAndLoadIfForkedWhileThreadsWork) {
   const auto everything = [this] {
     step() = "a call";
     vm.call("main", x);
@@ -192,7 +192,7 @@ TEST_F(AChild, EndsARecordingWhileTheParentsCallIsUnderWay) {
             "");
 }
 
-TEST_F(AChild, ThatACallForksIsStillInsideOfThatCall) {
+TEST_F(AChild, ForkedByACallIsStillInsideThatCall) {
   static const Vm *forking;
   define("test.fork_inside", [](const opd_value *, int32_t, opd_value *out) {
     *out = opd_bool(in_child([] {

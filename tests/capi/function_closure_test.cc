@@ -296,7 +296,7 @@ opd_vm *vm_of_identity() {
 }
 
 // What bindings use so that their garbage collector finds cycles.
-TEST(ExclusiveReferences, AreThoseThatOnlyTheRootsKeepAlive) {
+TEST(ExclusiveReferences, IncludeObjectsOwnedOnlyByTheRoots) {
   int first = 0, second = 0;
   Function alone, shared;
   EXPECT_OK(opd_function_create(compare, &first, nullptr, &alone.handle));
@@ -344,7 +344,7 @@ TEST(ExclusiveReferences, GoThroughInputsOutputsAndTheInstrumentOfAVm) {
   opd_vm_release(vm);
 }
 
-TEST(ExclusiveReferences, AreNotThoseOfWhatSomebodyElseKeepsAlive) {
+TEST(ExclusiveReferences, ExcludeObjectsWithOtherOwners) {
   int kept = 0;
   Function callback;
   EXPECT_OK(opd_function_create(compare, &kept, nullptr, &callback.handle));

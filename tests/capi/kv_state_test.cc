@@ -150,7 +150,7 @@ TEST(KvState, APassThatIsNotKeptTakesItsTokensBack) {
   EXPECT_EQ(cache.typed.lengths(), (std::map<int64_t, int64_t>{{4, 23}, {5, 4}}));
 }
 
-TEST(KvState, APassThatCannotBeginLeavesTheOneBeforeToBeTakenBack) {
+TEST(KvState, AFailedBeginKeepsThePreviousPassRevertible) {
   Checked cache(Sizes{});
   cache.add(4);
   cache.run({4}, {20});

@@ -23,7 +23,7 @@ struct LinkedByLld : testing::Test {
   }
 };
 
-TEST_F(LinkedByLld, ALibraryRunsWhateverItsLayout) {
+TEST_F(LinkedByLld, ALibraryRunsWithAnyLayout) {
   for (const std::string flags : {"", "-Wl,-z,separate-loadable-segments", "-Wl,-z,now,-s", "-Wl,-Bsymbolic",
                                   "-Wl,--pack-dyn-relocs=relr", "-Wl,--hash-style=sysv", "-Wl,-z,norelro"}) {
     const Module module = Module::load(build_library("lld", kSource, lld_flags() + flags));

@@ -151,7 +151,7 @@ TEST_F(Papi, CountsTheUsualEventsIfNoneIsNamed) {
   EXPECT_EQ(refused.message().find("event perf::CYCLES cannot be counted"), 0u) << refused.message();
 }
 
-TEST_F(Papi, ThatCanNoLongerBeReadIsAnError) {
+TEST_F(Papi, ReportsAnErrorIfItsCountersBecomeUnreadable) {
   const Vm vm = counting();
   Collector collector;
   ASSERT_EQ(refusal(make(OPD_COLLECTOR_PAPI, {"perf::LOADS"}, collector)), "");

@@ -316,7 +316,7 @@ TEST(RecordingFile, ALibraryFromMemoryCannotBeKept) {
 }
 
 // A call that succeeds leaves errno as it was. The limit ends what would write for ever.
-TEST(RecordingFile, IsWrittenOnceWhateverErrorWasBefore) {
+TEST(RecordingFile, IsWrittenOnceIfErrnoWasSetBefore) {
   const Vm vm = make_vm(kEcho);
   const auto path = record(vm, {opd_int(1)});  // the file is there, so that no search for it fails
   const std::string first = bytes_of(path);

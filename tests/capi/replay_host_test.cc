@@ -69,7 +69,7 @@ TEST(HostFunctions, TheirResultsArePlayedBackInOrder) {
   EXPECT_TRUE(replayed.profile);  // each of its runs plays them again
 }
 
-TEST(HostFunctions, WhatTheyWriteIntoArgumentsIsPlayedBack) {
+TEST(HostFunctions, TheirWritesToArgumentsArePlayedBack) {
   const Vm vm = make_vm(kAddOne);
   const Tensor x = floats({1, 2, 3, 4});
   record(vm, {arg(x)});  // leaves the right numbers in the memory that the next such call gets
@@ -166,7 +166,7 @@ TEST(HostFunctions, FunctionsThatThePythonBuiltinFindsAreOnesOfTheHost) {
   EXPECT_EQ(called, 1);
 }
 
-TEST(HostFunctions, WhatTheyCallThemselvesIsNotOfTheProgram) {
+TEST(HostFunctions, TheirOwnCallsAreNotRecorded) {
   const Vm inner = make_vm(kAddOne);
   define("test.outer", [&inner](const opd_value *args, int32_t, opd_value *out) {
     give(inner.call("main", Tensor::of(args[0])).view(), out);
@@ -179,7 +179,7 @@ TEST(HostFunctions, WhatTheyCallThemselvesIsNotOfTheProgram) {
   EXPECT_EQ(replayed.report.count(), 3U);  // argument, one call, result
 }
 
-TEST(HostFunctions, WhatTheyWriteIntoATupleIsPlayedBack) {
+TEST(HostFunctions, TheirWritesToATupleArePlayedBack) {
   define("test.fill_pair", [](const opd_value *args, int32_t, opd_value *) {
     copy_into(Array::of(args[0])[1].view(), {5, 6, 7, 8});
   });
@@ -193,7 +193,7 @@ TEST(HostFunctions, WhatTheyWriteIntoATupleIsPlayedBack) {
   EXPECT_TRUE(is_same(replayed)) << verdict(replayed);
 }
 
-TEST(HostFunctions, WhatTheyWriteIntoMemoryOfADeviceIsPlayedBack) {
+TEST(HostFunctions, TheirWritesToDeviceMemoryArePlayedBack) {
   const DLDevice device = SimulatedDevice::get().device();
   auto options = opdyno::defaults(opd_vm_options_init);
   options.devices = &device, options.num_devices = 1;
@@ -214,7 +214,7 @@ TEST(HostFunctions, WhatTheyWriteIntoMemoryOfADeviceIsPlayedBack) {
   EXPECT_TRUE(is_same(replayed)) << verdict(replayed);
 }
 
-TEST(HostFunctions, ATensorThatTheyReturnIsTheOneThatTheyWereGiven) {
+TEST(HostFunctions, AnArgumentThatTheyReturnStaysTheSameTensor) {
   define_double();
   define("test.second",
          [](const opd_value *args, int32_t, opd_value *out) { give(Array::of(args[0])[1].view(), out); });
@@ -226,7 +226,7 @@ TEST(HostFunctions, ATensorThatTheyReturnIsTheOneThatTheyWereGiven) {
   EXPECT_TRUE(is_same(replayed)) << verdict(replayed);
 }
 
-TEST(HostFunctions, ATensorThatTheyReturnAgainIsTheSameOne) {
+TEST(HostFunctions, ATensorThatTheyReturnAgainStaysTheSameTensor) {
   const Tensor x = floats({1, 2, 3, 4}), buffer = floats({0, 0, 0, 0});
   define("test.buffer", [&buffer](const opd_value *, int32_t, opd_value *out) { give(arg(buffer), out); });
   define("test.argument", [&x](const opd_value *, int32_t, opd_value *out) { give(arg(x), out); });
@@ -240,7 +240,7 @@ TEST(HostFunctions, ATensorThatTheyReturnAgainIsTheSameOne) {
   EXPECT_TRUE(is_same(replayed)) << verdict(replayed);
 }
 
-TEST(HostFunctions, MemoryThatAnotherTensorGetsLaterIsNotTheSameOne) {
+TEST(HostFunctions, ATensorInReusedMemoryIsAnotherTensor) {
   define_double();
   define("test.fresh", [](const opd_value *, int32_t, opd_value *out) {  // all at one address
     alignas(64) static float memory[4];

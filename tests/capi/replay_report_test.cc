@@ -66,7 +66,7 @@ TEST(ReplayVerdict, SaysHowManyValuesAreEqual) {
   EXPECT_EQ(near(2, 0), kThat + "2 values agree within the tolerance, 0 are equal bit for bit");
 }
 
-TEST(ReplayVerdict, NamesTheFirstValueThatIsAnotherOne) {
+TEST(ReplayVerdict, NamesTheFirstValueThatDiffers) {
   const struct {
     std::string then, now, verdict;
     bool with_outputs;

@@ -210,7 +210,7 @@ TEST(Replay, ACancelledCallSaysThatItWas) {
   expect_throws([&] { opdyno::replay(good, &options); }, OPD_CANCELLED);
 }
 
-TEST(Replay, NamedArgumentsAndOptionsOfTheVmComeAlong) {
+TEST(Replay, RestoresArgumentNamesAndVmOptions) {
   opd_vm_options how = opdyno::defaults(opd_vm_options_init);
   how.memory_limit_bytes = 20;  // for one of the two storages
   const Vm vm(twice(), &how);

@@ -96,7 +96,7 @@ struct Table {
   }
 };
 
-TEST(ReportCells, AreThoseThatWereSet) {
+TEST(ReportCells, HaveTheValuesThatWereSet) {
   std::mt19937 random(3);
   for (int round = 0; round < 300; ++round) {
     const Table table(random);

@@ -47,7 +47,7 @@ TEST(ReportMerge, MakesColumnsOfConfigurationEntriesThatDiffer) {
              text("Executor", "VM")));
 }
 
-TEST(ReportMerge, RunsOfMergedReportsKeepApart) {
+TEST(ReportMerge, RunsOfMergedReportsStayDistinct) {
   const JsonReport a(report("{" + text("Name", "f") + "}", "\"cpu0\":{" + count("Count", 1) + "}", count("Rank", 0)));
   const JsonReport b(report("{" + text("Name", "f") + "}", "\"cpu0\":{" + count("Count", 1) + "}", count("Rank", 1)));
   const JsonReport c(report("{" + text("Name", "h") + "}", "\"cpu0\":{" + count("Count", 1) + "}", count("Rank", 2)));
@@ -111,7 +111,7 @@ TEST(ReportMerge, EntriesAreCommonOnlyIfEachReportHasThemWithOneValueAndKind) {
                                            count("Missing", 1) + "," + count("Number", 1)));
 }
 
-TEST(ReportMerge, RunsOfDevicesFollowThoseOfTheirRows) {
+TEST(ReportMerge, DevicesGetTheNewRunNumbersOfTheirRows) {
   const JsonReport a(report("{" + count("Run", 5) + "},{" + count("Run", 3) + "},{" + count("Run", 5) + "}",
                             "\"cpu0 (run 3)\":{" + count("Run", 3) + "," + count("Count", 1) + "},\"cpu0\":{" +
                                 count("Run", 5) + "},\"cpu0 (run 4)\":{" + count("Run", 4) + "},\"gpu\":{" +

@@ -114,7 +114,7 @@ TEST(ReportPage, HasNoSentenceAndNoConfigurationIfItIsEmpty) {
 }
 
 // "Self (us)" has a call's own time: bars and the sentence are of that.
-TEST(ReportPage, ShowsTimesWithoutThoseOfInnerCalls) {
+TEST(ReportPage, ShowsSelfTimes) {
   const ReportBuilder builder;
   const struct {
     const char *name;

@@ -85,7 +85,7 @@ TEST(Report, KeepsWhatIsNoAmountWhereAllCallsAgree) {
 }
 
 // A function of 10 µs that calls a kernel of 7 µs: together they take 10 µs, not 17. The kernel's count is a call.
-TEST(Report, SumsCountACallWithinAnotherOneOnce) {
+TEST(Report, SumsCountNestedTimeOnce) {
   const std::string one = ",\"Count\":{\"count\":1},\"cycles\":{\"count\":", depth = "},\"Depth\":{\"count\":1}";
   const JsonReport report(
       calls(call_row("kernel", 7, one + "70" + depth) + "," + call_row("function", 10, one + "100}")));

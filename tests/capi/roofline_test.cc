@@ -165,7 +165,7 @@ TEST(Roofline, RelatesSpeedToTheLowerOfTheTwoRoofs) {
 
 // The first call was below the clock's resolution and has no rate; its operations count all the same: 1024 + 1024 in
 // 2 us are 1.024 GFLOP/s.
-TEST(Roofline, RatesOfSeveralCallsIncludeThoseOfNoMeasurableTime) {
+TEST(Roofline, RatesIncludeCallsTooShortToMeasure) {
   const std::string shapes = "float32[4, 16], float32[16, 8], float32[4, 8]";
   const Report report = roofline(report_of(row("matmul", shapes, 0) + "," + row("matmul", shapes, 2)), 100, 7);
   EXPECT_EQ(number(report, "GFLOP/s", 0), -1);

@@ -77,7 +77,7 @@ struct ADamagedConnection : testing::Test {
   }
 };
 
-TEST_F(ADamagedConnection, IsNoticedWhateverByteWasChanged) {
+TEST_F(ADamagedConnection, IsNoticedAtEachChangedByte) {
   size_t sizes[2];
   {
     Relay relay(server.port);

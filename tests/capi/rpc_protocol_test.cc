@@ -130,7 +130,7 @@ TEST(Keys, HaveAMostLength) {
   }
 }
 
-TEST(Results, BecomeValuesWhateverAServerSends) {
+TEST(Results, AreCheckedBeforeTheyBecomeValues) {
   const DLDevice cuda{kDLCUDA, 3};
   const Packet with_empty_ones =
       Packet().raw<uint64_t>(0).raw<uint64_t>(0).plain(result(2, Packet().integer(OPD_INT).integer(5)).str());

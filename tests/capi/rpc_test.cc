@@ -539,7 +539,7 @@ TEST_F(ASession, EndsAfterAPacketThatIsTooSmall) {
   expect_error(session.end(), OPD_BAD_FORMAT, "has 3 bytes, not from 4 to ");
 }
 
-TEST_F(ASession, EndsAmidAPacketWithAnError) {
+TEST_F(ASession, FailsIfItEndsWithinAPacket) {
   session.send(Packet().raw<uint64_t>(100).raw<int32_t>(kCallFunc).str());
   expect_error(session.end(), OPD_IO, "amid a message");
 }

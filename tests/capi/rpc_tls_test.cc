@@ -144,7 +144,7 @@ TEST_F(Tls, TakesTheNameThatItIsTold) {
                 "hostname mismatch");
 }
 
-TEST_F(Tls, TrustsAFingerprintWhateverTheCertificateSays) {
+TEST_F(Tls, AFingerprintOverridesExpiryAndHostName) {
   for (const char *certificate : {"server", "expired", "elsewhere"}) {
     TlsServer server(certificate);
     opd_rpc_connect_options pinned = how();

@@ -169,7 +169,7 @@ TEST_F(TelemetryRpc, ATraceThatTheClientDoesNotKeepHasNoSpans) {
   EXPECT_EQ(telemetry_.stats().spans_dropped_count, 0u);
 }
 
-TEST_F(TelemetryRpc, WhatIsNoContextIsCountedAndIgnored) {
+TEST_F(TelemetryRpc, MalformedContextsAreCountedAndIgnored) {
   {
     RawSession client(serving_);
     client.begin();

@@ -413,7 +413,7 @@ TEST(DLPack, StridesAndOffsetsAreKept) {
   EXPECT_EQ(producer.ended, 1);
 }
 
-TEST(DLPack, WhatIsRefusedIsNotTakenOver) {
+TEST(DLPack, RefusedTensorsAreNotTakenOver) {
   opd_tensor *tensor = nullptr;
   Producer producer;
   producer.versioned.version.major = 2;

@@ -38,26 +38,26 @@ TYPED_TEST(Integers, BecomeInts) {
   EXPECT_EQ(back.view().u.int64, 100);
 }
 
-TEST(Arguments, KeepTheirSignAndTheirRange) {
+TEST(CppArguments, IntegersKeepTheirSignAndTheirRange) {
   EXPECT_EQ(arg(-1).u.int64, -1);
   EXPECT_EQ(arg(INT64_MIN).u.int64, INT64_MIN);
   EXPECT_EQ(arg(uint64_t{INT64_MAX}).u.int64, INT64_MAX);
   EXPECT_THROW(arg(uint64_t{INT64_MAX} + 1), std::out_of_range);
 }
 
-TEST(Arguments, ThatAreFloatsBecomeFloats) {
+TEST(CppArguments, FloatsOfEachWidthBecomeFloats) {
   for (const opd_value &value : {arg(0.5f), arg(0.5), arg(0.5L)}) {
     EXPECT_EQ(value.type, OPD_FLOAT);
     EXPECT_EQ(value.u.float64, 0.5);
   }
 }
 
-TEST(Arguments, ThatAreBoolsStayBools) {
+TEST(CppArguments, BoolsStayBools) {
   EXPECT_EQ(echo(identity(), true).type(), OPD_BOOL);
   EXPECT_EQ(echo(identity(), false).view().u.int64, 0);
 }
 
-TEST(Arguments, ThatAreTextPassWhole) {
+TEST(CppArguments, TextIsPassedWhole) {
   const Function back = identity();
   const auto text = [](const Value &value) {
     const opd_value view = value.view();
@@ -79,7 +79,7 @@ TEST(Arguments, ThatAreTextPassWhole) {
   EXPECT_THROW(arg(std::string("a\0b", 3)), std::invalid_argument) << "a borrowed view cannot hold it";
 }
 
-TEST(Arguments, ThatAreHandlesOrTensorsAreThese) {
+TEST(CppArguments, HandlesAndTensorsKeepTheirIdentity) {
   const Function back = identity();
   const Tensor tensor = floats({1, 2});
   EXPECT_EQ(Tensor::of(back(tensor)).get(), tensor.get());
@@ -94,13 +94,13 @@ TEST(Arguments, ThatAreHandlesOrTensorsAreThese) {
   EXPECT_EQ(shape(const_cast<DLTensor *>(&tensor.view())).view().u.int64, 2);
 }
 
-TEST(Arguments, ThatAreDevicesOrDtypesAreThese) {
+TEST(CppArguments, DevicesAndDtypesArePassed) {
   const Value device = echo(identity(), DLDevice{kDLCUDA, 1}), dtype = echo(identity(), DLDataType{kDLInt, 8, 1});
   EXPECT_EQ(device.to_string(), "cuda:1");
   EXPECT_EQ(dtype.to_string(), "int8");
 }
 
-TEST(Arguments, ThatCanBeCalledBecomeFunctions) {
+TEST(CppArguments, CallablesBecomeFunctions) {
   const Function twice = Function::of([](const opd_value *args, int32_t) {
     const auto *function = reinterpret_cast<const opd_function *>(args[0].u.object);
     Value once, again;

@@ -206,7 +206,7 @@ TEST(Dtype, ShowsStrangeBitsAndLanes) {
   EXPECT_EQ(shown({150, 16, 3}), "custom[150]16x3");
 }
 
-TEST(Dtype, WhatIsNoDtypeIsNamed) {
+TEST(Dtype, ParseErrorsQuoteTheText) {
   for (const char *text :
        {"flot32", "float32x", "float32x0", "int999", "int", "xx", "float8_e4m3fnq", "f", "float32x99999", "int-8"}) {
     DLDataType dtype{};

@@ -220,7 +220,7 @@ TEST(VmPlan, TrimGivesBackWhatFramesKeep) {
   EXPECT_EQ(to_floats(vm.call("main", floats({0, 0, 0, 0}))), (Numbers{5, 5, 5, 5}));
 }
 
-TEST(VmPlan, WhatIdleFramesKeepMakesRoomWhenMemoryIsShort) {
+TEST(VmPlan, FreesMemoryOfIdleFramesWhenMemoryIsShort) {
   opd_vm_options options;
   opd_vm_options_init(&options);
   options.memory_limit_bytes = 1024;

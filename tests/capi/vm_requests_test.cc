@@ -99,7 +99,7 @@ TEST_F(Requests, WaitForTheThreadThatMayAnswer) {
 
 // A loop that calls nothing has no operator. Its run is the token's first, and must not hide the operator of another
 // run.
-TEST(CurrentOperator, IsThatOfAnyRunWithTheToken) {
+TEST(CurrentOperator, IsFoundInEachRunWithTheToken) {
   std::promise<void> entered, leave;
   define("test.requests.wait", [&](const opd_value *, int32_t, opd_value *) {
     entered.set_value();

@@ -186,7 +186,7 @@ TEST(Vm, ALoopStopsAtTheDeadlineAndByTheToken) {
   expect_error(opd_vm_call(vm.get(), "main", nullptr, 0, &options, nullptr), OPD_CANCELLED);
 }
 
-TEST(Vm, CallsThatNameNoTokenEndByThatOfTheirThread) {
+TEST(Vm, CallsWithoutATokenUseTheThreadsToken) {
   Handle<opd_cancel_token> cancel, own;
   check(opd_cancel_token_create(cancel.out()));
   check(opd_cancel_token_create(own.out()));
@@ -216,7 +216,7 @@ TEST(Vm, CallsThatNameNoTokenEndByThatOfTheirThread) {
   vm.call("main");
 }
 
-TEST(Vm, ACallWithATokenOfItsOwnEndsByThatOfItsThreadToo) {
+TEST(Vm, ACallWithItsOwnTokenIsAlsoCancelledByTheThreadsToken) {
   static opd_vm *inner;
   static opd_cancel_token *to_cancel, *of_inner;
   Handle<opd_cancel_token> of_thread, own;
