@@ -280,7 +280,7 @@ TEST_F(Dumps, HaveAnIntervalWhereCallsAsk) {
   EXPECT_EQ(counted, 200u);
 }
 
-TEST_F(Dumps, ThatCannotBeWrittenSaySoInTheLog) {
+TEST_F(Dumps, LogWhyTheyCannotBeWritten) {
   start(DumpOptions(directory_.file("no/where.json")));
   profiler_.dump("asked");
   profiler_.stop();

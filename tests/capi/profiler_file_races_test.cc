@@ -137,7 +137,7 @@ TEST(AFileInUse, EndsWhileThreadsWrite) {
   for (std::thread &thread : threads) thread.join();
 }
 
-TEST(AFileInUse, ThatIsFullHasNoOpenRangeOfOneThatEnded) {
+TEST(AFileInUse, ShowsNoEndedRangeAsOpenIfItIsFull) {
   const ScratchDirectory directory;
   const std::string path = directory.file("events");
   RecordingOptions options(path.c_str());
@@ -170,7 +170,7 @@ TEST(AFileInUse, IsWhereItWasWhenTheProfilerWasMade) {
   EXPECT_FALSE(std::filesystem::exists(directory.file("events.live")));
 }
 
-TEST(AFileInUse, HasOneWriterByWhateverName) {
+TEST(AFileInUse, HasOneWriterUnderAllItsNames) {
   const ScratchDirectory directory;
   const std::string path = directory.file("events"), link = directory.file("link"), hard = directory.file("hard");
   const RecordingOptions options(path.c_str());

@@ -38,7 +38,7 @@ TEST(ABudget, KeepsTheFirstEventsAndCountsTheRest) {
   EXPECT_EQ(names_of(trace), numbers(0, kept));
 }
 
-TEST(ThreadsThatEnded, KeepLittleMoreThanTheirEvents) {
+TEST(EndedThreads, KeepLittleMemoryBeyondTheirEvents) {
   if (has_sanitizer()) GTEST_SKIP() << "sanitizers take memory for each thread, too";
   const Profiler profiler;
   profiler.start();
@@ -243,7 +243,7 @@ TEST(AFile, IsNoLargerThanItsEventsNeed) {
   EXPECT_EQ(trace.dropped(), 0u);
 }
 
-TEST(AFile, ThatIsARingHasTheLastEvents) {
+TEST(RingFile, KeepsTheLastEvents) {
   const ScratchDirectory directory;
   const std::string path = directory.file("events");
   RecordingOptions options(path.c_str());
@@ -257,7 +257,7 @@ TEST(AFile, ThatIsARingHasTheLastEvents) {
   EXPECT_EQ(names_of(trace), numbers(20'000 - kept, kept));
 }
 
-TEST(AFile, ThatIsARingIsNoLargerThanItMayBe) {
+TEST(RingFile, StaysNearItsSizeLimit) {
   const ScratchDirectory directory;
   const std::string path = directory.file("events");
   RecordingOptions options(path.c_str());
@@ -365,7 +365,7 @@ TEST(AFile, MustBeARegularFile) {
   expect_error(opd_profiler_create(&options, &profiler), OPD_INVALID_ARGUMENT, "no buffer 2");
 }
 
-TEST(AFile, ThatIsNoRecordingIsRefused) {
+TEST(AFile, IsRefusedIfItIsNoRecording) {
   const ScratchDirectory directory;
   opd_trace *trace = nullptr;
   expect_error(opd_trace_load(directory.file("none").c_str(), &trace), OPD_NOT_FOUND, "none");
@@ -378,7 +378,7 @@ TEST(AFile, ThatIsNoRecordingIsRefused) {
 }
 
 // One damaged byte costs one block of 64 KiB, whichever it is.
-TEST(AFile, ThatIsDamagedLosesABlock) {
+TEST(AFile, LosesOneBlockForADamagedByte) {
   const ScratchDirectory directory;
   const std::string path = directory.file("events");
   const RecordingOptions options(path.c_str());
@@ -400,7 +400,7 @@ TEST(AFile, ThatIsDamagedLosesABlock) {
   }
 }
 
-TEST(AFile, ThatIsCutHasWhatIsLeft) {
+TEST(AFile, KeepsItsWholeBlocksWhenTruncated) {
   const ScratchDirectory directory;
   const std::string path = directory.file("events");
   const RecordingOptions options(path.c_str());
@@ -415,7 +415,7 @@ TEST(AFile, ThatIsCutHasWhatIsLeft) {
   }
 }
 
-TEST(AFile, ThatIsAFolderOrAPipeIsNoRecording) {
+TEST(AFile, IsRefusedIfItIsAFolderOrAPipe) {
   const ScratchDirectory directory;
   const std::string pipe = directory.file("pipe"), folder = directory.file("folder");
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);

@@ -33,7 +33,7 @@ std::string only(const LogMessages &log) {
   return log.text();
 }
 
-TEST(AFile, ThatFindsNoRoomCountsWhatIsLost) {
+TEST(AFile, CountsLostEventsIfItCannotGrow) {
   const ScratchDirectory directory;
   const std::string path = directory.file("events");
   const RecordingOptions options(path.c_str());
@@ -71,7 +71,7 @@ TEST(AFile, StaysIfTheNextRecordingCannotBegin) {
 }
 
 // A service that records in cycles goes on when its disk is full, and frees it when the files are removed.
-TEST(AFile, ThatFindsNoRoomAtItsEndIsLetGo) {
+TEST(AFile, IsUnmappedIfItsEndCannotBeWritten) {
   const ScratchDirectory directory;
   const std::string path = directory.file("full");
   const RecordingOptions options(path.c_str());
@@ -89,7 +89,7 @@ TEST(AFile, ThatFindsNoRoomAtItsEndIsLetGo) {
   EXPECT_EQ(bytes_of("/proc/self/maps").find(path + ".live"), std::string::npos);
 }
 
-TEST(AFile, ThatCannotBeMadeAnewTakesNoTraceAlong) {
+TEST(AFile, GivesItsTraceIfTheNextFileCannotBeOpened) {
   const ScratchDirectory directory;
   std::filesystem::create_directory(directory.file("inner"));
   const std::string path = directory.file("inner/events");

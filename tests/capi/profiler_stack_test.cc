@@ -101,7 +101,7 @@ __attribute__((noinline)) void within_script(const std::vector<Frame> &frames, c
 }
 const std::vector<Frame> kScript = {{"leaf", "script.py", 12}, {"root", "dir/main.py", 3}};
 
-TEST(AStack, HasTheFunctionsThatCalledFromTheInnermostOn) {
+TEST(HostStack, HasTheFunctionsThatCalledFromTheInnermostOn) {
   const Profiler profiler = with_stack();
   profiler.start();
   stack_test_outer([] { stack_test_range("marked"); });
@@ -113,7 +113,7 @@ TEST(AStack, HasTheFunctionsThatCalledFromTheInnermostOn) {
   EXPECT_EQ(outer, inner + 1);
 }
 
-TEST(AStack, IsInheritedByTheOperatorsOfARun) {
+TEST(HostStack, IsInheritedByTheOperatorsOfARun) {
   const Vm vm = stack_vm();
   const Profiler profiler = with_stack();
   profiler.start();
@@ -139,7 +139,7 @@ TEST(AStack, IsInheritedByTheOperatorsOfARun) {
   EXPECT_NE(lines.find("stack_test_range;in_the_kernel "), std::string::npos);
 }
 
-TEST(AStack, IsOnlyThereIfAskedFor) {
+TEST(HostStack, IsOnlyThereIfAskedFor) {
   const Profiler without, with = with_stack();
   without.start();
   stack_test_range("before");
@@ -161,7 +161,7 @@ TEST(AStack, IsOnlyThereIfAskedFor) {
   EXPECT_EQ(failure(opd_profiler_create(&options, &made)).message, "with_stack must be 0 or 1, but is 2");
 }
 
-TEST(AStack, IsStillRecordedWhenAnotherProfilerEnds) {
+TEST(HostStack, IsStillRecordedWhenAnotherProfilerEnds) {
   const Profiler first = with_stack(), second = with_stack();
   first.start();
   second.start();
@@ -171,7 +171,7 @@ TEST(AStack, IsStillRecordedWhenAnotherProfilerEnds) {
   EXPECT_FALSE(stack_of(second.stop().report(OPD_TRACE_EVENTS), "later").empty());
 }
 
-TEST(AStack, MayBeAskedForWhileThreadsRun) {
+TEST(HostStack, MayBeAskedForWhileThreadsRun) {
   std::atomic<bool> ends{false};
   std::vector<std::thread> threads;
   for (uint32_t i = 0; i < 4; ++i)
@@ -194,7 +194,7 @@ TEST(AStack, MayBeAskedForWhileThreadsRun) {
   for (auto &thread : threads) thread.join();
 }
 
-TEST(AStack, HasTheScriptInPlaceOfItsInterpreter) {
+TEST(HostStack, HasTheScriptInPlaceOfItsInterpreter) {
   const Profiler profiler = with_stack();
   profiler.start();
   stack_test_outer([] {
@@ -216,7 +216,7 @@ TEST(AStack, HasTheScriptInPlaceOfItsInterpreter) {
   EXPECT_LT(place_of(after, "stack_test_outer"), after.size());
 }
 
-TEST(AStack, HasNoWrapperThatPassesArgumentsInMemory) {
+TEST(HostStack, HasNoWrapperThatPassesArgumentsInMemory) {
   const Profiler profiler = with_stack();
   profiler.start();
   const opd_stack_frame script{opd_range_name("leaf"), opd_range_name("script.py"), 12};
@@ -228,7 +228,7 @@ TEST(AStack, HasNoWrapperThatPassesArgumentsInMemory) {
   EXPECT_EQ(frames[2], "script.py(12): leaf");
 }
 
-TEST(AStack, AddsToThatOfTheSpanAroundOnlyWhatIsNew) {
+TEST(HostStack, OmitsFramesOfTheEnclosingSpan) {
   const Profiler profiler = with_stack();
   profiler.start();
   uint64_t outer = 0;
@@ -245,7 +245,7 @@ TEST(AStack, AddsToThatOfTheSpanAroundOnlyWhatIsNew) {
   EXPECT_EQ(line.find("s.py(7)"), std::string::npos) << "the same function, at another line";
 }
 
-TEST(AStack, HasScriptsThatCallEachOther) {
+TEST(HostStack, HasScriptsThatCallEachOther) {
   const Profiler profiler = with_stack();
   profiler.start();
   constexpr int kDepth = 20;
@@ -271,7 +271,7 @@ TEST(AStack, HasScriptsThatCallEachOther) {
   }
 }
 
-TEST(AStack, TakesFramesOfAnyNumbers) {
+TEST(HostStack, TakesFramesOfAnyNumbers) {
   const Profiler profiler = with_stack();
   profiler.start();
   const opd_stack_frame odd[] = {{UINT32_MAX, UINT32_MAX, UINT32_MAX}, {opd_range_name("a;b"), opd_range_name(""), 0}};
@@ -301,7 +301,7 @@ TEST(AStack, TakesFramesOfAnyNumbers) {
   EXPECT_EQ(deep.back(), "d.py(1): deep");
 }
 
-TEST(AStack, IsKnownForARangeThatIsStillOpen) {
+TEST(HostStack, IsKnownForARangeThatIsStillOpen) {
   const Profiler profiler = with_stack();
   profiler.start();
   uint64_t range = 0;
@@ -312,7 +312,7 @@ TEST(AStack, IsKnownForARangeThatIsStillOpen) {
   EXPECT_EQ(frames.back(), "dir/main.py(3): root");
 }
 
-TEST(AStack, GroupsSpansOfOneName) {
+TEST(HostStack, GroupsSpansOfOneName) {
   const Profiler profiler = with_stack();
   profiler.start();
   const auto in = [](const char *function, const char *root) {
@@ -342,7 +342,7 @@ TEST(AStack, GroupsSpansOfOneName) {
             "group_by_stack_n must not be negative, but is -1");
 }
 
-TEST(AStack, IsAColumnOfTheTable) {
+TEST(HostStack, IsAColumnOfTheTable) {
   const Profiler profiler = with_stack();
   profiler.start();
   uint64_t range = 0;
@@ -369,7 +369,7 @@ TEST(AStack, IsAColumnOfTheTable) {
   for (size_t i = 3; i < 3 + frames + 1; ++i) EXPECT_EQ(lines[i].size(), lines[1].size()) << i;
 }
 
-TEST(AStack, IsInTheFormsThatHaveAPlaceForIt) {
+TEST(HostStack, IsWrittenToEachFormatThatSupportsStacks) {
   const Profiler profiler = with_stack();
   profiler.start();
   uint64_t range = 0;
@@ -398,7 +398,7 @@ TEST(AStack, IsInTheFormsThatHaveAPlaceForIt) {
   EXPECT_NE(trace.write(OPD_TRACE_PERFETTO).find("script.py(12): leaf;dir/main.py(3): root;"), std::string::npos);
 }
 
-TEST(AStack, HasFilesAndLinesWhereDebugInformationIs) {
+TEST(HostStack, HasFilesAndLinesWhereDebugInformationIs) {
   if (!dlopen("libdw.so.1", RTLD_NOW)) GTEST_SKIP() << "libdw is not installed";
   const Profiler profiler = with_stack();
   profiler.start();
@@ -412,7 +412,7 @@ TEST(AStack, HasFilesAndLinesWhereDebugInformationIs) {
   EXPECT_LT(line, kLastLine);
 }
 
-TEST(AStack, IsRecordedInAForkedChild) {
+TEST(HostStack, IsRecordedInAForkedChild) {
   const Profiler profiler = with_stack();
   profiler.start();
   stack_test_range("parent");

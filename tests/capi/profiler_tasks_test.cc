@@ -144,7 +144,7 @@ TEST(ATask, IsNamedAfterWhatLaunchedItsLoop) {
   EXPECT_EQ(names, (std::map<std::string, int>{{"parallel_for", 4}, {"outer", 8}, {"elsewhere", 4}}));
 }
 
-TEST(ATask, ThatFailsOrLaunchesSeriallyIsOneTask) {
+TEST(ATask, IsCountedOnceIfItFailsOrLaunchesSerially) {
   const Profiler profiler;
   profiler.start();
   launch([](int task, opd::ParallelGroup *, void *) { return task == 2 ? -1 : launch(nothing, nullptr, 0); }, nullptr,

@@ -120,7 +120,7 @@ TEST(AProfiler, CountsWhatFindsNoRoom) {
 }
 
 // Each of the kinds of events that several profilers record at once: runs, calls, ranges.
-TEST(AProfiler, ThatHasNoRoomLeftTakesNothingFromAnother) {
+TEST(AProfiler, TakesNothingFromOthersIfItIsFull) {
   opd_profiler_options options;
   opd_profiler_options_init(&options);
   options.max_events = 1;
@@ -180,7 +180,7 @@ TEST(AProfiler, RefusesWhatIsOutOfTurn) {
   expect_error(opd_profiler_create(&options, &other), OPD_INVALID_ARGUMENT, "all_calls must be 0 or 1");
 }
 
-TEST(AProfiler, ThatIsReleasedEnds) {
+TEST(AProfiler, EndsWhenItIsReleased) {
   {
     const Profiler profiler;
     profiler.start();
@@ -266,7 +266,7 @@ TEST(AProfiler, StopsAtOnceAndShowsWhatIsOpen) {
 }
 
 // While a run that a stopped profiler recorded goes on, no other recording may get what it writes.
-TEST(AProfiler, ThatStopsAmidARunLeavesItsCallsToNoOther) {
+TEST(AProfiler, LeavesNoCallsToOthersIfStoppedDuringARun) {
   const Profiler first;
   const Vm vm = program();
   std::vector<Trace> traces;
@@ -288,7 +288,7 @@ TEST(AProfiler, ThatStopsAmidARunLeavesItsCallsToNoOther) {
   for (const Trace &trace : traces) EXPECT_EQ(trace.size(), 1u);
 }
 
-TEST(AProfiler, ThatBeginsAmidARunOfAStoppedOneHasNoneOfItsCalls) {
+TEST(AProfiler, HasNoCallsOfAStoppedProfilersRun) {
   const Profiler first, second;
   const Vm vm = program();
   within = [&] {
@@ -354,7 +354,7 @@ TEST(AProfiler, DoesWhatItIsToldInPlaceOfASchedule) {
   expect_error(opd_profiler_set_action(profiler.get(), static_cast<opd_profiler_action>(4)), OPD_INVALID_ARGUMENT);
 }
 
-TEST(AProfiler, ThatIsStoppedAmidACycleGivesItsTrace) {
+TEST(AProfiler, GivesItsTraceIfStoppedDuringACycle) {
   opd_profiler_options options;
   opd_profiler_options_init(&options);
   options.active = 5;
@@ -412,7 +412,7 @@ TEST(Ranges, HaveNumbersForTheirNames) {
   EXPECT_EQ(spans(profiler.stop(), "\\?").size(), 1u) << "no such name";
 }
 
-TEST(Ranges, ThatOverlapAreKeptWhole) {
+TEST(Ranges, AreKeptWholeIfTheyOverlap) {
   const Profiler profiler;
   profiler.start();
   const uint64_t a = opd_range_begin(opdyno::range_name("a")), b = opd_range_begin(opdyno::range_name("b"));
@@ -433,7 +433,7 @@ TEST(Ranges, ThatOverlapAreKeptWhole) {
   EXPECT_EQ(tracks.at("b") - tracks.at("a"), 10'000'000) << "a track beside the thread's";
 }
 
-TEST(Ranges, ThatOverlapLeaveNothingBehind) {
+TEST(Ranges, LeaveNothingOpenIfTheyOverlap) {
   const Profiler profiler;
   profiler.start();
   const uint32_t name = opdyno::range_name("overlaps");
@@ -452,7 +452,7 @@ TEST(Ranges, ThatOverlapLeaveNothingBehind) {
   EXPECT_TRUE(rows(trace, "still open")[0].is_open);
 }
 
-TEST(Ranges, ThatArePushedEndInReverse) {
+TEST(Ranges, ArePoppedInReverseOrder) {
   EXPECT_EQ(opd_range_pop(), -1) << "there is none";
   const Profiler profiler;
   EXPECT_EQ(opd_range_push("unseen"), 0);
@@ -475,7 +475,7 @@ TEST(Ranges, ThatArePushedEndInReverse) {
   EXPECT_EQ(rows(trace, "now")[0].depth, 2);
 }
 
-TEST(Ranges, ThatAreNeverEndedAreForgottenAtSomeTime) {
+TEST(Ranges, AreForgottenIfTooManyNeverEnd) {
   const Profiler profiler;
   profiler.start();
   const uint32_t name = opdyno::range_name("never ended");
@@ -507,7 +507,7 @@ TEST(Ranges, AreKeptThoughAnEarlierRecordingLeftManyOpen) {
   }).join();
 }
 
-TEST(Ranges, ThatArePushedAndNeverPoppedAreForgottenAtSomeTime) {
+TEST(Ranges, AreCountedAsDroppedIfTooManyArePushed) {
   constexpr int kPushed = 3 << 16;
   const Profiler profiler;
   profiler.start();
