@@ -32,7 +32,7 @@ TEST(BenchText, AnIntervalMayBeUnknown) {
   EXPECT_EQ(interval_text(stats), "unknown");
 }
 
-TEST(BenchText, WhatDisturbsTimesIsMarked) {
+TEST(BenchText, MarksSettingsThatDisturbTimes) {
   EXPECT_EQ(machine_text({{"governor", "powersave", true}, {"turbo", "off", false}}),
             "  machine: governor powersave (!), turbo off\n");
   EXPECT_EQ(machine_text({}), "  machine:\n");

@@ -92,7 +92,7 @@ TEST(DiffView, CallsAreListedWhereTheirNumberChangedAndTheRowDecides) {
       << markdown;
 }
 
-TEST(DiffView, WhatMayBeSlowerByMoreThanTheLimitIsListedByItsShare) {
+TEST(DiffView, ListsPossibleSlowdownsAboveTheLimitByShare) {
   DiffReport report;
   const auto row = [&](const char *name, const char *verdict, double high, double share, double needed,
                        double resemblance) {

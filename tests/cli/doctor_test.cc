@@ -22,7 +22,7 @@ Checks answered(const std::string &text) {
 
 std::string installed(const std::string &packages) { return "python\t3.11.2\n" + packages + "end\n"; }
 
-TEST(Doctor, ALevelThatForbidsCountingIsNamedWithTheOneThatAllowsIt) {
+TEST(Doctor, NamesTheParanoidLevelThatAllowsCounting) {
   const Checks checks = judge_counters(forbidden(EACCES, "4"));
   EXPECT_EQ(checks[0].state, State::missing);
   EXPECT_EQ(checks[0].cause,
@@ -137,7 +137,7 @@ TEST(Doctor, KernelsOfTvmFfiAreTestedForOneRelease) {
   EXPECT_EQ(answered(installed(""))[2].state, State::missing);
 }
 
-TEST(Doctor, WhatIsNoAnswerOfPythonIsToldSo) {
+TEST(Doctor, ReportsMalformedAnswersOfPython) {
   for (const std::string text :
        {"", "python\t3.11\n", "end\n", "hello\n", "python\t3.11\nend\nend\n", "python\t3\t1\nend\n"})
     for (const Check &check : answered(text)) {
@@ -219,7 +219,7 @@ TEST(Doctor, EnergyAndDevicesAreToldWhole) {
   EXPECT_EQ(device("vulkan", 9), "vulkan ok: d; d; d; d; d; d; d; d; and 1 more []");
 }
 
-TEST(Doctor, WhatPythonHasIsToldWhole) {
+TEST(Doctor, ReportsTheTvmPackagesOfPython) {
   const auto of_tvm = [](const std::string &packages) { return shown(answered(installed(packages))[1]); };
   const std::string install = " [/p/python3 -m pip install 'apache-tvm==0.27.*']";
   EXPECT_EQ(shown(answered(installed(""))[0]), "python ok: Python 3.11.2 is /p/python3 []");

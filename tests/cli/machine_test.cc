@@ -223,7 +223,7 @@ TEST(QualityOfAMachine, APeakIsDoubtfulFromATenthOn) {
             "high");
 }
 
-TEST(DoctorOfAMachine, FactsOfCountersAreThoseOfTheFiles) {
+TEST(DoctorOfAMachine, ReadsCounterFactsFromSystemFiles) {
   const auto with_seccomp = [](const std::string &status) {
     const CopiedMachine machine(Files{{"/proc/self/status", status}});
     return counter_facts().has_seccomp;
@@ -263,7 +263,7 @@ TEST(DoctorOfAMachine, EventsAreTriedInTheKernelAndOutsideOfIt) {
   EXPECT_EQ(facts.kernel_error, perf_event_error(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, true));
 }
 
-TEST(SystemFiles, AreReadAsFarAsTheyMatter) {
+TEST(SystemFiles, AreReadUpToALimit) {
   const CopiedMachine machine(Files{{"/long", std::string(70000, 'x')},
                                     {"/line", " a\t\nb"},
                                     {"/even/n2", ""},

@@ -65,7 +65,7 @@ TEST_F(SpanChannelTest, SpansArriveOnceAndWhole) {
   EXPECT_EQ(take(), SpanNames{});
 }
 
-TEST_F(SpanChannelTest, WhatThereIsNoRoomForIsCounted) {
+TEST_F(SpanChannelTest, SpansWithoutRoomAreCounted) {
   for (size_t i = 0; i < SpanChannel::room + 3; ++i) note("s" + std::to_string(i), '1', 6);
   EXPECT_EQ(channel.num_dropped(), 3u);
   SpanNames names = take();
@@ -77,14 +77,14 @@ TEST_F(SpanChannelTest, WhatThereIsNoRoomForIsCounted) {
   EXPECT_EQ(channel.num_dropped(), 3u);
 }
 
-TEST_F(SpanChannelTest, ASpanOfATraceThatIsNotKeptTakesNoRoom) {
+TEST_F(SpanChannelTest, UnsampledSpansTakeNoRoom) {
   note("a", '1', 6, nullptr, '0');
   note("b", '1', 6, nullptr, 'a');
   note("c", '1', 6, nullptr, 'b');
   EXPECT_EQ(take(), SpanNames{"c"});
 }
 
-TEST_F(SpanChannelTest, WhatWasOpenAtTheEndIsKnown) {
+TEST_F(SpanChannelTest, SpansOpenAtTheEndAreKnown) {
   note("session", '1', 0);
   note("session again", '1', 0);
   note("call", '2', 0);
@@ -105,7 +105,7 @@ TEST_F(SpanChannelTest, LongTextsAreCut) {
   EXPECT_EQ(spans[0].error.data(), std::string(255, 'e'));
 }
 
-TEST_F(SpanChannelTest, WhateverIsWrittenThereTheServerReadsNoFurther) {
+TEST_F(SpanChannelTest, CorruptContentsAreReadWithinBounds) {
   std::memset(static_cast<void *>(&channel), 0xFF, sizeof channel);
   size_t count = 0;
   const auto look = [&](const SharedSpan &span) {

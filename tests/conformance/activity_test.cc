@@ -236,7 +236,7 @@ TEST_F(ReportedWork, IsInOtherRecordingsAlsoIfItComesLate) {
   EXPECT_EQ(works_of(longer.stop().report(OPD_TRACE_EVENTS)).size(), 2u);
 }
 
-TEST_F(ReportedWork, IsNotThatOfAParentProcess) {
+TEST_F(ReportedWork, IsNotInheritedByAForkedChild) {
   const Vm vm = vm_of_kernels("reported_fork");
   const Tensor x = on(device_.device(), {1, 2, 3, 4});
   device_.set_latency(std::chrono::milliseconds(20));

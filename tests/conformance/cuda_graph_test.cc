@@ -59,7 +59,7 @@ Vm program(const std::string &text, const Module &kernels) {
   return Vm(module, &options);
 }
 
-class AGraph : public OnRecordedCuda {
+class CudaGraph : public OnRecordedCuda {
  protected:
   static const Module &kernels() {
     static auto *const made = new Module(kernels_or_none("graphs"));  // the driver ends before a static one would
@@ -82,7 +82,7 @@ std::string without_numbers(std::string log) {
   return log;
 }
 
-TEST_F(AGraph, IsCapturedByTheFirstCallAndLaunchedByOthers) {
+TEST_F(CudaGraph, IsCapturedByTheFirstCallAndLaunchedByOthers) {
   const Vm vm = program(body(kTwice) + kMain, kernels());
   const Tensor x = on(kDevice, {1, 2, 3, 4});
   const std::string first = without_numbers(log_of(vm, x)), one = "launch scale 1x1x1 4x1x1 0 in ";
@@ -100,14 +100,14 @@ TEST_F(AGraph, IsCapturedByTheFirstCallAndLaunchedByOthers) {
   EXPECT_EQ(log_of(vm, x), once + "cuGraphLaunch 2 in default\n" + once);
 }
 
-TEST_F(AGraph, GivesTheAnswersOfItsKernels) {
+TEST_F(CudaGraph, GivesTheAnswersOfItsKernels) {
   const Vm vm = program(body(kTwice) + kMain, kernels());
   EXPECT_EQ(call(vm, {1, 2, 3, 4}), (Floats{17, 26, 35, 44}));
   EXPECT_EQ(call(vm, {1, 2, 3, 4}), (Floats{17, 26, 35, 44}));
   EXPECT_EQ(call(vm, {2, 2, 2, 0}), (Floats{26, 26, 26, 8}));
 }
 
-TEST_F(AGraph, DoesTheWorkOfEachCallOnce) {
+TEST_F(CudaGraph, DoesTheWorkOfEachCallOnce) {
   const Vm vm = program(
       ".func body(x) {\n  call scale(%x, %x, 2, 0, 1, 4)\n  %r = call vm.builtin.make_tuple(%x)\n"
       "  ret %r\n}\n.func main(x) {\n  %args = call vm.builtin.make_tuple(%x)\n"
@@ -120,7 +120,7 @@ TEST_F(AGraph, DoesTheWorkOfEachCallOnce) {
   }
 }
 
-TEST_F(AGraph, IsCapturedAnewForOtherArguments) {
+TEST_F(CudaGraph, IsCapturedAnewForOtherArguments) {
   const Vm vm = program(
       ".func body(x, y) {\n  call scale(%x, %y, 2, 0, 1, 4)\n  %r = call vm.builtin.make_tuple(%y)\n"
       "  ret %r\n}\n.func main(x, y) {\n  %args = call vm.builtin.make_tuple(%x, %y)\n"
@@ -143,7 +143,7 @@ TEST_F(AGraph, IsCapturedAnewForOtherArguments) {
   EXPECT_EQ(Recording::counts()[5], counts[5] + 1) << "the others are gone";
 }
 
-TEST_F(AGraph, IsOneForEachIndexAndShape) {
+TEST_F(CudaGraph, IsCapturedOncePerIndexAndShape) {
   const auto run = [](const std::string &key) {
     return "  %r = call vm.builtin.cuda_graph.run_or_capture(%vm, @body, %args, " + key + ")\n";
   };
@@ -160,7 +160,7 @@ TEST_F(AGraph, IsOneForEachIndexAndShape) {
   EXPECT_EQ(read(x), Floats(4, 6));
 }
 
-TEST_F(AGraph, IsFreedWithItsVm) {
+TEST_F(CudaGraph, IsFreedWithItsVm) {
   const Tensor x = on(kDevice, {1, 2, 3, 4});
   opdyno::trim_memory(kDevice);
   const auto counts = Recording::counts();
@@ -174,7 +174,7 @@ TEST_F(AGraph, IsFreedWithItsVm) {
   EXPECT_EQ(Recording::counts(), counts);
 }
 
-TEST_F(AGraph, IsFreedByTrimmingItsVm) {
+TEST_F(CudaGraph, IsFreedByTrimmingItsVm) {
   const Vm vm = program(body(kTwice) + kMain, kernels());
   const size_t graphs = Recording::counts()[5];
   EXPECT_EQ(call(vm, {1, 2, 3, 4}), (Floats{17, 26, 35, 44}));
@@ -184,7 +184,7 @@ TEST_F(AGraph, IsFreedByTrimmingItsVm) {
   EXPECT_EQ(Recording::counts()[5], graphs + 1);
 }
 
-TEST_F(AGraph, IsNotLaunchedInAChildOfFork) {
+TEST_F(CudaGraph, IsNotLaunchedInAChildOfFork) {
   const Vm vm = program(body(kTwice) + kMain, kernels());
   const Tensor x = on(kDevice, {1, 2, 3, 4});
   const Vm without_copies = program(
@@ -211,7 +211,7 @@ TEST_F(AGraph, IsNotLaunchedInAChildOfFork) {
   EXPECT_EQ(status, 0) << "exit code 1: another error; 2: the child called the driver; 3: it was not refused";
 }
 
-TEST_F(AGraph, IsLaunchedInTheCurrentStream) {
+TEST_F(CudaGraph, IsLaunchedInTheCurrentStream) {
   const Vm vm = program(body(kTwice) + kMain, kernels());
   EXPECT_EQ(call(vm, {1, 2, 3, 4}), (Floats{17, 26, 35, 44}));
   const opdyno::Stream stream(kDevice);
@@ -230,7 +230,7 @@ const std::string kWithMemory =
     "  call scale(%b, %a, 3, 2, 1, 4)\n  %r = call vm.builtin.make_tuple(%a)\n  ret %r\n}\n";
 
 // Memory that the captured call gave back is used by each launch, so nobody else may get it.
-TEST_F(AGraph, KeepsTheMemoryOfItsFunction) {
+TEST_F(CudaGraph, KeepsTheMemoryOfItsFunction) {
   const std::string copies = ".func copy(x) {\n  %t = " + kStorage + "  %b = call vm.builtin.alloc_tensor(%t" +
                              kTensor +
                              "  call scale(%x, %b, 1, 0, 1, 4)\n  ret %b\n}\n.func nested(x) {\n"
@@ -244,7 +244,7 @@ TEST_F(AGraph, KeepsTheMemoryOfItsFunction) {
   for (const Tensor &each : live) EXPECT_EQ(read(each), (Floats{17, 26, 35, 44})) << &each - live.data();
 }
 
-TEST_F(AGraph, GivesItsMemoryBack) {
+TEST_F(CudaGraph, GivesItsMemoryBack) {
   const Tensor x = on(kDevice, {1, 2, 3, 4});
   opdyno::trim_memory(kDevice);
   const auto counts = Recording::counts();
@@ -264,7 +264,7 @@ TEST_F(AGraph, GivesItsMemoryBack) {
 }
 
 // The result of a function that allocates it itself is filled by each launch.
-TEST_F(AGraph, FillsAResultThatItsFunctionMakes) {
+TEST_F(CudaGraph, FillsAResultThatItsFunctionMakes) {
   const Vm vm = program(body("  %t = " + kStorage + "  %b = call vm.builtin.alloc_tensor(%t" + kTensor +
                                  "  call scale(%x, %b, 5, 0, 1, 4)\n",
                              "%b") +
@@ -273,7 +273,7 @@ TEST_F(AGraph, FillsAResultThatItsFunctionMakes) {
   for (const float value : {1.f, 2.f, 3.f}) EXPECT_EQ(call(vm, Floats(4, value)), Floats(4, 5 * value));
 }
 
-TEST_F(AGraph, IsOneForEachThreadThatCalls) {
+TEST_F(CudaGraph, IsSeparateForEachCallingThread) {
   std::atomic<int> inside{0};
   define("test.meet", [&](const opd_value *, int32_t, opd_value *) {
     ++inside;  // both threads are in their first call until both have come
@@ -292,7 +292,7 @@ TEST_F(AGraph, IsOneForEachThreadThatCalls) {
 }
 
 // Each is refused with a sentence, and the VM works afterwards.
-TEST_F(AGraph, RefusesWhatCannotBePartOfIt) {
+TEST_F(CudaGraph, RefusesWhatCannotBePartOfIt) {
   define("test.wait", [](const opd_value *, int32_t, opd_value *) { opdyno::sync(kDevice); });
   define("test.wait_stream", [](const opd_value *, int32_t, opd_value *) {
     void *const stream = opdyno::set_stream(kDevice, nullptr);
@@ -329,7 +329,7 @@ TEST_F(AGraph, RefusesWhatCannotBePartOfIt) {
   EXPECT_EQ(Recording::counts()[4], counts[4]) << "streams";
 }
 
-TEST_F(AGraph, RefusesWorkOfAnotherDevice) {
+TEST_F(CudaGraph, RefusesWorkOfAnotherDevice) {
   const DLDevice other = SimulatedDevice::get().device();
   const Tensor there = on(other, {1, 1, 1, 1});
   define("test.other", [&](const opd_value *, int32_t, opd_value *) { there.copy_from(there); });
@@ -344,7 +344,7 @@ TEST_F(AGraph, RefusesWorkOfAnotherDevice) {
 }
 
 // Each kind has handles of its own, and they may be the same.
-TEST_F(AGraph, RefusesWorkOfAnotherDeviceWhoseStreamHasTheSameHandle) {
+TEST_F(CudaGraph, RefusesWorkOfAnotherDeviceWhoseStreamHasTheSameHandle) {
   static void *handle = nullptr;
   opd_device_table table = memory_table();
   table.create_stream = [](void *, int32_t, void **out) -> opd_error * { return *out = handle, nullptr; };
@@ -368,7 +368,7 @@ TEST_F(AGraph, RefusesWorkOfAnotherDeviceWhoseStreamHasTheSameHandle) {
       "twin:0 cannot do work while the calling thread captures a graph of cuda:0: the work would be missing");
 }
 
-TEST_F(AGraph, KeepsNoFunctions) {
+TEST_F(CudaGraph, KeepsNoFunctions) {
   const Vm vm = program(
       ".func body() {\n  %r = call vm.builtin.make_tuple(@body)\n  ret %r\n}\n"
       ".func main() {\n  %args = call vm.builtin.make_tuple()\n"
@@ -381,7 +381,7 @@ TEST_F(AGraph, KeepsNoFunctions) {
 }
 
 // Another thread waits for the device and frees memory of it while a graph is captured; neither spoils it.
-TEST_F(AGraph, IsNotSpoiltByOtherThreads) {
+TEST_F(CudaGraph, IsNotSpoiltByOtherThreads) {
   std::jthread waiting;
   auto block = std::make_unique<Tensor>(on(kDevice, Floats(64, 0)));
   opdyno::trim_memory(kDevice);
@@ -413,7 +413,7 @@ std::map<std::string, double> work_in(const opdyno::Trace &trace) {
   return counts;
 }
 
-TEST_F(AGraph, IsOnePieceOfWorkInRecordings) {
+TEST_F(CudaGraph, IsOnePieceOfWorkInRecordings) {
   const Vm vm = program(body(kTwice) + kMain, kernels());
   const Tensor x = on(kDevice, {1, 2, 3, 4});
   using Counts = std::map<std::string, double>;
@@ -426,7 +426,7 @@ TEST_F(AGraph, IsOnePieceOfWorkInRecordings) {
   }
 }
 
-TEST_F(AGraph, HasADurationInProfiles) {
+TEST_F(CudaGraph, HasADurationInProfiles) {
   const Vm vm = program(body(kTwice) + kMain, kernels());
   const Tensor x = on(kDevice, {1, 2, 3, 4});
   auto options = opdyno::defaults(opd_profile_options_init);
@@ -446,7 +446,7 @@ TEST_F(AGraph, HasADurationInProfiles) {
 }
 
 // Each call of the driver fails in turn, those of the capture among them.
-TEST_F(AGraph, GivesAnErrorAndLosesNothing) {
+TEST_F(CudaGraph, GivesAnErrorAndLosesNothing) {
   const Tensor x = on(kDevice, {1, 2, 3, 4});
   const auto use = [&] {
     const Vm vm = program(body(kTwice) + kMain, kernels());

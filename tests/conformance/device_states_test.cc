@@ -75,7 +75,7 @@ TEST_F(ADevice, HasTheTablesOfPagedCaches) {
             (Calls::value_type{"prefill_tree", {{0, 1}, {0, 2}, {0, 1}, {6}, {0}, {20}, {0, 3}, {0, 2, 2, 3, 1, 2}}}));
 }
 
-TEST_F(ADevice, HasTheAttentionOfQueriesThatSeeNothing) {
+TEST_F(ADevice, AttentionOverNoKeysIsZero) {
   const Value cache = attention::make_cache({}, [&](std::vector<Value> &a) {
     a[12] = Value::retain(arg(Tensor(std::vector<int64_t>{}, "float32", device())));
     a[13] = Value();
@@ -90,7 +90,7 @@ TEST_F(ADevice, HasTheAttentionOfQueriesThatSeeNothing) {
 }
 
 // The kernels are those of the host: they get copies of the pages, the tables and the rows of a pass.
-TEST_F(ADevice, HasCachesWhateverIsDoneToTheirSequences) {
+TEST_F(ADevice, KeepsPagedCachesRightUnderRandomOperations) {
   using attention::With;
   for (const With with : {With::kNothing, With::kWindows, With::kTrees})
     for (const uint32_t seed : {1U, 2U, 3U}) attention::work_at_random(with, seed, 80, device());

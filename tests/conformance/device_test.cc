@@ -24,7 +24,7 @@ TEST_F(ADevice, ExistsAndTellsItsName) {
   }
 }
 
-TEST_F(ADevice, WhoseNumberIsTooHighIsAbsentForAReason) {
+TEST_F(ADevice, WithAnInvalidNumberIsAbsentAndSaysWhy) {
   for (const int32_t id : {-1, 1000, INT32_MAX}) {
     const DLDevice absent = {device().device_type, id};
     EXPECT_FALSE(opdyno::device_attr(absent, OPD_ATTR_EXIST).view().u.int64);
@@ -386,7 +386,7 @@ TEST_F(ADevice, HasItsWorkInSnapshots) {
   EXPECT_NE(profiler.stop().chrome().find(R"("cat":"kernel")"), std::string::npos);
 }
 
-TEST_F(ADevice, WhoseStreamsComeAndGoHasFewTracks) {
+TEST_F(ADevice, ReusesTracksOfStreamsThatHaveEnded) {
   const Module kernels = kernels_or_none("streams");
   if (!kernels) return;  // kernels of the CPU are functions of libraries
   const Vm vm = vm_on(device(), kernels);

@@ -174,7 +174,7 @@ TEST(Compiled, CallsAreNotLookedAtUntilSomebodyAsksWhatRuns) {
   }
 }
 
-TEST(Compiled, ATokenThatFiresAmidACallEndsItBeforeTheNextKernel) {
+TEST(Compiled, CancellingACallStopsItBeforeTheNextKernel) {
   for (const char *release : kReleases) {
     Handle<opd_cancel_token> cancel;
     check(opd_cancel_token_create(cancel.out()));

@@ -142,7 +142,7 @@ TEST_F(AKeptProgramForCuda, IsWhatLaterLoadsUse) {
   EXPECT_EQ(files_of(one).size(), 1u);
 }
 
-TEST_F(AKeptProgramForCuda, IsOneForEachComputeVersion) {
+TEST_F(AKeptProgramForCuda, IsKeptOncePerComputeVersion) {
   if (is_real_cuda()) GTEST_SKIP() << "the GPUs' compute versions are not known";
   emulate_kernels("norms");
   const std::string folder = fresh_directory("kept");

@@ -126,7 +126,7 @@ class PropertiesOfVulkan : public PropertiesOf {
 
 }  // namespace
 
-TEST_F(PropertiesOfOpenCl, AreThoseThatClinfoTells) {
+TEST_F(PropertiesOfOpenCl, AgreeWithClinfo) {
   expect_text(OPD_ATTR_DEVICE_NAME, told("CL_DEVICE_NAME"));
   expect_text(OPD_ATTR_DRIVER_VERSION, told("CL_DRIVER_VERSION"));
   const std::string version = told("CL_DEVICE_VERSION");  // "OpenCL 3.0 and more"
@@ -145,7 +145,7 @@ TEST_F(PropertiesOfOpenCl, AreThoseThatClinfoTells) {
   EXPECT_EQ(dimensions(), "[" + sizes + "]");
 }
 
-TEST_F(PropertiesOfVulkan, AreThoseThatVulkaninfoTells) {
+TEST_F(PropertiesOfVulkan, AgreeWithVulkaninfo) {
   expect_text(OPD_ATTR_DEVICE_NAME, told("deviceName"));
   expect_text(OPD_ATTR_DRIVER_VERSION, told("driverInfo"));
   const std::string version = told("apiVersion");  // "1.3.230 (4206822)"

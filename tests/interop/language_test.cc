@@ -27,7 +27,7 @@ std::vector<float> generate(const TinyLlama &model, int32_t first, int num_token
 
 }  // namespace
 
-TEST(ALanguageModel, IsOneForThreadsThatEachHaveACache) {
+TEST(ALanguageModel, IsSharedByThreadsWithTheirOwnCaches) {
   constexpr int kThreads = 4, kTokens = 12;
   const TinyLlama model(interop_data("/language/"));
   std::vector<std::vector<float>> alone(kThreads), together(kThreads);

@@ -262,7 +262,7 @@ TEST_F(ATextureScope, IsKeptByProgramsAndCounted) {
   EXPECT_EQ(opdyno::memory_stats(kTextured).live_bytes, live);
 }
 
-TEST_F(ATextureScope, IsThatOfAConstant) {
+TEST_F(ATextureScope, AppliesToConstants) {
   std::string elements;
   for (int i = 0; i < 24; ++i) elements += i % 2 ? "00000040" : "0000803f";  // 1 2 1 2 …
   const Vm vm = texture_vm(".const = tensor(float32, (2, 3, 4), 0x" + elements + R"()

@@ -135,7 +135,7 @@ class Soak : public testing::Test {
 
 }  // namespace
 
-TEST_F(Soak, SixteenThreadsGetTheRightAnswersWhateverElseGoesOn) {
+TEST_F(Soak, SixteenThreadsGetTheRightAnswersDuringOtherWork) {
   const Subject bytecode("/0.27/mlp.so"), compiled("/compiled/0.27/mlp.so");
   const Subject *const subjects[] = {&bytecode, &compiled};
   const Vm endless(Executable::assemble(".func loop() {\nagain:\n  call soak.nothing()\n  goto again\n}").to_module());

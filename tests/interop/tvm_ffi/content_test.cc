@@ -59,7 +59,7 @@ TEST(Json, IsReadWithAllItsForms) {
             "A\x7f\u0080\u07ff\u0800\uffff\U00010000\U0010ffff");
 }
 
-TEST(Json, ThatIsBrokenIsRefusedWhereItIs) {
+TEST(Json, IsRefusedWithTheOffsetOfTheError) {
   const std::pair<const char *, const char *> cases[] = {
       {"", "ends too early at offset 0"},
       {"  ", "ends too early at offset 2"},
@@ -193,7 +193,7 @@ TEST(Graphs, ComeBackAsTheyWere) {
   EXPECT_EQ(call("ffi.ListGetItem", {back, 0}).raw.u.object, call("ffi.ListGetItem", {back, 1}).raw.u.object);
 }
 
-TEST(Graphs, ThatAreBrokenAreRefused) {
+TEST(Graphs, AreRefusedIfMalformed) {
   const std::string invalid = "ValueError: Invalid JSON Object Graph";
   const std::pair<const char *, std::string> cases[] = {
       {"[]", invalid + ", expected an object"},
@@ -306,7 +306,7 @@ TEST(ContentOrder, RefusesValuesThatHaveNone) {
   call("ffi.ListClear", {one}), call("ffi.ListClear", {other});
 }
 
-TEST(Hashes, AreThoseOfTheContent) {
+TEST(Hashes, DependOnTheContent) {
   const auto hash = [](const Value &value) { return call("ffi.RecursiveHash", {value}).raw.u.int64; };
   const Value different[] = {Value(),
                              1,

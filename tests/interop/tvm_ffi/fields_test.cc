@@ -61,7 +61,7 @@ TEST(Fields, MayBeLeftOutOfComparisonsAndHashes) {
   EXPECT_NE(number("ffi.RecursiveHash", {object(2, 1, 1)}), hash);
 }
 
-TEST(Fields, ThatCannotBeReadOrSetAreNamed) {
+TEST(Fields, AreNamedIfTheyCannotBeReadOrSet) {
   const int32_t unread = make_type("test.Unread", OPD_OBJECT, {{"x", OPD_INT, 24, 8, 0, {}, false, true}}, 32);
   call("ffi.ReprPrint", {make(unread, {"x", 1})});
   EXPECT_EQ(last_error, "TypeError: field `x` cannot be read");
@@ -83,7 +83,7 @@ TEST(Fields, WithADefaultThatIsRefusedAreNamed) {
             "ffi.Function, but is int");
 }
 
-TEST(Fields, BeginWithThoseOfAncestors) {
+TEST(Fields, BeginWithTheAncestorsFields) {
   const int32_t parent = make_type("test.Parent", OPD_OBJECT, {{"a", OPD_INT, 24, 8}, {"same", OPD_INT, 32, 8}}, 40);
   const int32_t child = make_type("test.Parent.Child", parent, {{"same", OPD_INT, 40, 8}, {"b", OPD_INT, 48, 8}}, 56);
   EXPECT_EQ(TVMFFIGetTypeInfo(child)->depth, 2);

@@ -11,7 +11,7 @@ namespace {
 
 using namespace tvm_ffi_test;
 
-TEST(Globals, AreThoseOfTheReleaseThatTheyStandFor) {
+TEST(Globals, ReportTheVersionOfTvmFfi) {
   uint32_t version[3] = {};
   TVMFFIGetVersion(version);
   EXPECT_EQ(version[0] * 10000 + version[1] * 100 + version[2], 115u);

@@ -37,7 +37,7 @@ uint32_t references(const Value &value) {
   return static_cast<uint32_t>(counts);
 }
 
-TEST(ModulesOfPython, GiveTheirFunctionsAndThoseOfImports) {
+TEST(ModulesOfPython, GiveOwnAndImportedFunctions) {
   const Value outer = library("outer", "first", 1), inner = library("inner", "second", 2);
   call("ffi.ModuleImportModule", {outer, inner});
   EXPECT_EQ(last_error, "");
@@ -66,7 +66,7 @@ TEST(ModulesOfPython, GiveTheirFunctionsAndThoseOfImports) {
   EXPECT_EQ(result("first", true), "1");
 }
 
-TEST(ModulesOfPython, TellOfTheirFunctionsAndThoseOfImports) {
+TEST(ModulesOfPython, DescribeOwnAndImportedFunctions) {
   const Value outer = library("telling", "first", 1, tells("metadata", "first", "int") + tells("doc", "first", "it"));
   const Value middle = library("silent", "second", 2);
   const Value inner = library("told", "third", 3,

@@ -275,7 +275,7 @@ TEST(Containers, TellOfTheFirstTensorThatIsNotTheProcessors) {
   EXPECT_EQ(last_error, "RecursionError: containers are nested more than 1000 deep");
 }
 
-TEST(Representations, AreThoseOfPython) {
+TEST(Representations, LookAsInPython) {
   EXPECT_EQ(repr("tab\t return\r back\\slash \"quoted\""), R"("tab\t return\r back\\slash \"quoted\"")");
   EXPECT_EQ(repr("\x01\x1f\x7f ~"), R"("\x01\x1f\x7f ~")");
   EXPECT_EQ(repr("\u00e9\u20ac\U0001f600"), R"("\u00e9\u20ac\U0001f600")");
