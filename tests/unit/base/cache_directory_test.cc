@@ -48,7 +48,7 @@ class CacheDirectory : public testing::Test {
   std::string path_;
 };
 
-TEST_F(CacheDirectory, IsTheOneThatIsAskedForBeforeThatOfTheEnvironment) {
+TEST_F(CacheDirectory, RequestOverridesTheEnvironment) {
   EXPECT_EQ(in_child([&] {
               setenv("OPDYNO_CACHE_DIR", in("environment").c_str(), 1);
               setenv("XDG_CACHE_HOME", in("xdg").c_str(), 1);
@@ -64,7 +64,7 @@ TEST_F(CacheDirectory, IsTheOneThatIsAskedForBeforeThatOfTheEnvironment) {
             0);
 }
 
-TEST_F(CacheDirectory, IsTheFirstUsualOneThatCanBeUsed) {
+TEST_F(CacheDirectory, IsTheFirstUsableDefault) {
   EXPECT_EQ(in_child([&] {
               setenv("XDG_CACHE_HOME", in("xdg").c_str(), 1);
               setenv("HOME", in("home").c_str(), 1);
@@ -79,7 +79,7 @@ TEST_F(CacheDirectory, IsTheFirstUsualOneThatCanBeUsed) {
             0);
 }
 
-TEST_F(CacheDirectory, SaysWhyTheOneThatIsAskedForCannotBeUsed) {
+TEST_F(CacheDirectory, SaysWhyTheRequestedDirectoryCannotBeUsed) {
   std::ofstream(in("file")) << "no directory";
   fs::create_directory(in("open"));
   fs::permissions(in("open"), fs::perms::all);
@@ -93,7 +93,7 @@ TEST_F(CacheDirectory, SaysWhyTheOneThatIsAskedForCannotBeUsed) {
   EXPECT_EQ(problem(in("open")), "uses " + in("open")) << "others may read it";
 }
 
-TEST_F(CacheDirectory, SaysWhyNoneOfTheUsualOnesCanBeUsed) {
+TEST_F(CacheDirectory, SaysWhyNoDefaultCanBeUsed) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can make directories of another user";
   constexpr uid_t kUser = 54321;
   const std::string last = "/tmp/opdyno-54321";

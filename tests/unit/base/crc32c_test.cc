@@ -35,7 +35,7 @@ uint32_t crc32c_by_bits(std::string_view bytes) {
 }
 
 // Sizes around those at which bytes are summed in other ways, from any address.
-TEST(Crc32c, IsThatOfTheDefinitionForAllSizes) {
+TEST(Crc32c, MatchesItsDefinitionForAllSizes) {
   std::string text;
   uint32_t drawn = 1;
   for (size_t i = 0; i < 20'000; ++i) text += static_cast<char>((drawn = drawn * 1664525 + 1013904223) >> 24);

@@ -136,7 +136,7 @@ TEST(Errors, HaveATraceThatIsReplacedOrContinued) {
   EXPECT_EQ(error->backtrace(), "three\n");
 }
 
-TEST(Errors, OfForeignCodeAreCopiedWithTheirCauses) {
+TEST(Errors, AreCopiedFromForeignCodeWithTheirCauses) {
   // A foreign error has the cell's fields only; here one of the library's plays it.
   const auto foreign = make_error(OPD_IO, "message", "KeyError"), cause = make_error(OPD_IO, "cause", "OSError");
   for (Error *error : {foreign.get(), cause.get()}) error->update_backtrace = nullptr;

@@ -35,7 +35,7 @@ TEST(File, AReaderThatLeavesIsAnErrorAndRaisesNoSignal) {
   EXPECT_EQ(sigismember(&pending, SIGPIPE), 0);
 }
 
-TEST(File, IsReadToItsEndWhateverItsSize) {
+TEST(File, IsReadToItsEndAtAnySize) {
   for (const size_t size : {0, 1, 4095, 4096, 4097, 100000}) {
     const std::string content(size, 'x');
     EXPECT_EQ(read_file(write_text("sized", content)), content);

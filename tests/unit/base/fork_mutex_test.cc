@@ -79,7 +79,7 @@ TEST(ForkSharedMutex, IsFreeInTheChildIfReadersHeldIt) {
   reader.join();
 }
 
-TEST(ARecursiveForkMutex, ThatTheForkingThreadHoldsIsHeldOnBothSides) {
+TEST(ARecursiveForkMutex, StaysHeldByTheForkingThreadOnBothSides) {
   RecursiveForkMutex work(LockRank::kInitializer), state(LockRank::kTypes);
   work.lock(), state.lock(), state.lock();
   EXPECT_EQ(status_of_child([&] {
@@ -94,7 +94,7 @@ TEST(ARecursiveForkMutex, ThatTheForkingThreadHoldsIsHeldOnBothSides) {
   state.unlock(), state.unlock(), work.unlock();
 }
 
-TEST(ARecursiveForkMutex, ThatAnotherThreadHoldsIsFreeInTheChild) {
+TEST(ARecursiveForkMutex, IsFreeInTheChildIfAnotherThreadHeldIt) {
   RecursiveForkMutex work(LockRank::kInitializer);  // of a rank that no fork waits for
   std::atomic<bool> holds{false}, done{false};
   std::thread worker([&] {
@@ -138,7 +138,7 @@ TEST(ALoaderCall, EndsBeforeAnotherThreadForks) {
 #endif
 
 #if !defined(NDEBUG) && defined(GTEST_HAS_DEATH_TEST)
-TEST(AForkMutexDeathTest, ThatIsTakenOutOfOrderEndsADebugBuild) {
+TEST(AForkMutexDeathTest, LockingOutOfOrderEndsADebugBuild) {
   ForkMutex outer(LockRank::kImports), inner(LockRank::kLog);
   inner.lock();
   EXPECT_DEATH(outer.lock(), "");

@@ -106,7 +106,7 @@ TEST(JsonDocuments, KeepEveryTokenInItsPlace) {
   }
 }
 
-TEST(JsonDocuments, ThatAreBrokenAreRefused) {
+TEST(JsonDocuments, AreRefusedIfMalformed) {
   EXPECT_EQ(problem("[]"), "");
   for (const char *bad :
        {"",         " ",     "[",          "]",     "[1",        "[1,]",        "[1 2]",         "{\"a\"}",
@@ -119,7 +119,7 @@ TEST(JsonDocuments, ThatAreBrokenAreRefused) {
   }
 }
 
-TEST(JsonDocuments, ThatAreBrokenAreToldWhereAndWhy) {
+TEST(JsonDocuments, HaveErrorsWithOffsetAndReason) {
   const std::pair<std::string, const char *> cases[] = {
       {"[1-2]", "2 follows a number without a comma"},
       {"[1\"a\"]", "2 follows a number without a comma"},
@@ -174,7 +174,7 @@ TEST(JsonDocuments, TellTheNumbersThatAreNoIntegers) {
   EXPECT_EQ(empty.offset(empty.root()), 4u) << "there is no next value";
 }
 
-TEST(JsonTexts, ThatLackAKeyAreToldWhereItWouldBe) {
+TEST(JsonTexts, ErrorsHaveTheOffsetOfAMissingKey) {
   EXPECT_EQ(problem("{true:2}"), "a test: JSON at offset 1 is malformed");
   EXPECT_EQ(problem("{ null:2}"), "a test: JSON at offset 2 is malformed");
   EXPECT_EQ(problem("{\"a\":1,null:3}"), "a test: JSON at offset 7 is malformed");

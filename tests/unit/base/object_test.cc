@@ -96,7 +96,7 @@ TEST_F(Objects, WithoutADeleterEndAsNothing) {
 }
 
 // Each owns the next one. Beyond a depth of 32 they are put aside, and end one after another, each once.
-TEST_F(Objects, ThatOwnOneAnotherEndInOrderHoweverDeepTheyAre) {
+TEST_F(Objects, EndInOrderAtAnyDepthOfOwnership) {
   constexpr int kCount = 200;
   std::vector<std::unique_ptr<Noted>> all;
   std::string expected;
@@ -109,7 +109,7 @@ TEST_F(Objects, ThatOwnOneAnotherEndInOrderHoweverDeepTheyAre) {
   EXPECT_EQ(log, expected);
 }
 
-TEST_F(Objects, ThatHaveAnotherOwnerStayHoweverDeepTheyAre) {
+TEST_F(Objects, StayAtAnyDepthIfTheyHaveAnotherOwner) {
   for (const size_t held : {5, 31, 32, 33, 60}) {
     log.clear();
     std::vector<std::unique_ptr<Noted>> all;

@@ -66,7 +66,7 @@ int replaced(const std::string &path, std::string_view content) {
   return file.commit();
 }
 
-TEST(AnOutputFile, KeepsTheOwnerOfTheOneThatItReplaces) {
+TEST(AnOutputFile, KeepsTheOwnerOfTheReplacedFile) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file to another user";
   const std::string path = write_text("owned", "old");
   ASSERT_EQ(::chown(path.c_str(), 54321, 54322), 0);
@@ -137,7 +137,7 @@ TEST(AnOutputFile, LeavesNothingBehindIfTheProcessIsKilled) {
 }
 
 // Where a nameless file could not be named later, the temporary one has a name. Another user may have put a link there.
-TEST(AnOutputFile, ThatCannotBeNamelessHasANameThatNobodyElseUses) {
+TEST(AnOutputFile, GetsAnUnusedNameIfItCannotBeNameless) {
   const std::string directory = fresh_directory("named"), path = directory + "/file";
   const std::string victim = write_text("victim", "untouched");
   fs::create_symlink(victim, directory + "/.opdyno-0000000000000001.tmp");

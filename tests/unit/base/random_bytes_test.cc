@@ -33,7 +33,7 @@ struct RandomBytes : testing::Test {
   void TearDown() override { at_getrandom = nullptr; }
 };
 
-TEST_F(RandomBytes, AreThoseOfTheSystemAlsoIfItGivesThemInParts) {
+TEST_F(RandomBytes, ComeFromTheSystemEvenIfItGivesThemInParts) {
   unsigned wanted = 0;
   int asked = 0;
   at_getrandom = [&](void *to, size_t size, unsigned flags) -> ssize_t {
@@ -51,7 +51,7 @@ TEST_F(RandomBytes, AreThoseOfTheSystemAlsoIfItGivesThemInParts) {
   EXPECT_EQ(std::string(bytes.data(), bytes.size()), "bbbcccdd");
 }
 
-TEST_F(RandomBytes, ThatAreSecretComeFromNowhereElse) {
+TEST_F(RandomBytes, SecretBytesComeOnlyFromTheSystem) {
   at_getrandom = [](void *, size_t, unsigned) -> ssize_t { return -ENOSYS; };
   int bytes = 0;
   EXPECT_EQ(refusal(OPD_IO, [&] { draw_secret_bytes(&bytes, sizeof bytes); }),
@@ -59,7 +59,7 @@ TEST_F(RandomBytes, ThatAreSecretComeFromNowhereElse) {
   EXPECT_EQ(bytes, 0);
 }
 
-TEST_F(RandomBytes, ThatAreUniqueDifferAlsoWithoutTheSystem) {
+TEST_F(RandomBytes, UniqueBytesDifferEvenWithoutTheSystem) {
   at_getrandom = [](void *, size_t, unsigned) -> ssize_t { return -EAGAIN; };
   std::set<uint64_t> words;
   for (int i = 0; i < 1000; ++i)

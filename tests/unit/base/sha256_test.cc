@@ -51,7 +51,7 @@ TEST(Sha256, HasTheHmacsOfTheRfc) {
       opd::hex(opd::hmac_sha256(std::string(131, '\xaa'), "Test Using Larger Than Block-Size Key - Hash Key First")));
 }
 
-TEST(Sha256, EqualTextsAreThoseOfEqualBytes) {
+TEST(Sha256, ConstantTimeComparisonMatchesEquality) {
   EXPECT_TRUE(opd::is_equal_in_constant_time("", ""));
   EXPECT_TRUE(opd::is_equal_in_constant_time("abc", "abc"));
   EXPECT_FALSE(opd::is_equal_in_constant_time("abc", "abd"));

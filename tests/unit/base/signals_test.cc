@@ -87,7 +87,7 @@ TEST_F(SignalHandlers, AreKeptWhileADriverSetsItsOwn) {
 }
 
 // Kernels may divide by 0, and drivers make their handler do nothing.
-TEST_F(SignalHandlers, KeepThatOfADriverForDivisionsIfThereIsNoOther) {
+TEST_F(SignalHandlers, KeepADriversSigfpeHandlerIfThereIsNoOther) {
   set_handler(SIGFPE, SIG_DFL);
   {
     const KeptSignalHandlers kept;

@@ -54,7 +54,7 @@ TEST_F(AStaticVariable, IsInitialisedOnceByManyThreads) {
   EXPECT_EQ(runs, 1);
 }
 
-TEST_F(AStaticVariable, WhoseInitialiserThrowsIsInitialisedByTheNextUse) {
+TEST_F(AStaticVariable, IsInitialisedByTheNextUseIfAnInitialiserThrows) {
   EXPECT_THROW(initialised_unless_refused(true), int);
   EXPECT_THROW(initialised_unless_refused(true), int);
   EXPECT_EQ(initialised_unless_refused(false), 1);

@@ -132,7 +132,7 @@ TEST(AnAllocator, EmptiesThePoolsBeforeItGivesUp) {
   pooled.deallocate(data, 6 * 4096);
 }
 
-TEST(AnAllocator, TellsWhatItHoldsWhenMemoryRunsOut) {
+TEST(AnAllocator, ReportsItsUseWhenMemoryRunsOut) {
   const DLDevice device = fresh_device();
   limited().capacity = limited().held + 2 * 4096;
   auto storage = Storage::make(device, OPD_ALLOCATOR_POOLED, 4096);

@@ -152,7 +152,7 @@ TEST(AKindOfDevice, MayHaveManyOfWhichAMessageNamesSome) {
   }
 }
 
-TEST(AKindOfDevice, ThatIsAbsentIsSoForAReason) {
+TEST(AKindOfDevice, SaysWhyItIsAbsent) {
   for (const int32_t type : {0, 63, 64, -1}) {
     EXPECT_EQ(find_device({static_cast<DLDeviceType>(type), 0}), nullptr) << type;
     const std::string reason = absence_of({static_cast<DLDeviceType>(type), 0});

@@ -36,7 +36,7 @@ class IncludedFiles : public testing::Test {
   std::string one_, two_;
 };
 
-TEST_F(IncludedFiles, AreThoseOfEachDirective) {
+TEST_F(IncludedFiles, AreFoundInEachKindOfDirective) {
   for (const char *source :
        {"#include <a.h>\n", "#include \"a.h\"\n", "#include<a.h>", " \t# \tinclude \t<a.h> // why\n",
         "#include_next <a.h>\n", "%:include <a.h>\n", "#inc\\\nlude <a.h>\n", "#inc\\\r\nlude <a.h>\n",
@@ -50,7 +50,7 @@ TEST_F(IncludedFiles, AreThoseOfEachDirective) {
   expect_noticed("#include \"" + one_ + "/deep/absolute.h\"\n", one_ + "/deep/absolute.h");
 }
 
-TEST_F(IncludedFiles, AreThoseOfIncludedFiles) {
+TEST_F(IncludedFiles, AreFoundInIncludedFilesToo) {
   write(one_ + "/a.h", "#pragma once\n#include <deep/b.h>\n#include <a.h>\n");
   write(one_ + "/deep/b.h", "#include \"c.h\"\n");
   expect_noticed("#include <a.h>\n", one_ + "/deep/c.h");  // beside the file that includes it

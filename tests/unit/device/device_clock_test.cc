@@ -89,7 +89,7 @@ TEST_F(ADeviceClock, IsLessExactIfTheDeviceCountsInLargeSteps) {
 }
 
 // The clock was set back by 2 ms, or its device rested: one side is not known until it is observed.
-TEST_F(ADeviceClock, DoesNotClaimToKnowOneThatContradictsItself) {
+TEST_F(ADeviceClock, HasAnUnknownErrorIfObservationsConflict) {
   clock_.observe(kDevice, {tick(0), tick(100)});
   clock_.observe_not_before(kDevice + 1'000'000, tick(3'000'000));
   EXPECT_EQ(clock_.error_ns_at(kDevice + 1'000'000), DeviceMoment::kNotKnown);
@@ -118,7 +118,7 @@ TEST_F(ADeviceClock, GivesTheMomentThatItsTimesRestOn) {
   EXPECT_EQ(relative.times_of(1'000, 4'000, {tick(0), tick(10)}).clock.device_ns, DeviceMoment::kNotKnown);
 }
 
-TEST_F(ADeviceClock, FollowsOneThatWasSetAnew) {
+TEST_F(ADeviceClock, FollowsAResetOfTheDevice) {
   clock_.observe(kDevice, {tick(0), tick(100)});
   clock_.observe(77'000'000, {tick(1'000'000), tick(1'000'200)});
   EXPECT_NEAR(ns(clock_.ticks_at(77'000'000)), 1'000'100, 50);

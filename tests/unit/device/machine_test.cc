@@ -154,7 +154,7 @@ TEST(CgroupLimits, AreReadAtTheTopOfAnotherGroupsMount) {
   }
 }
 
-TEST(CgroupLimits, WithoutAllNumbersAreThoseThatAreThere) {
+TEST(CgroupLimits, UseDefaultsForMissingOrInvalidNumbers) {
   FakeRoot root;
   root.write("proc/self/cgroup", "0::/\n");
   root.write("proc/self/mountinfo", kUnified);

@@ -26,7 +26,7 @@ std::string odd_line(int number) {
                 " of the list of modules must be a SHA-256 in 64 digits and a name, as sha256sum prints it");
 }
 
-TEST(AllowedModules, AreThoseWithADigestOfTheList) {
+TEST(AllowedModules, HaveADigestInTheList) {
   const std::string other(64, '0'), not_there = "the module m.so with the SHA-256 " + kDigest +
                                                 " is not in the list of allowed modules (opdyno serve --allow-modules)";
   std::string upper = kDigest;

@@ -23,7 +23,7 @@ TEST(Artifact, HasThePrefixOfASystemLibraryIfItIsTheOnlyOne) {
   for (const auto &[names, prefix] : cases) EXPECT_EQ(system_prefix(names), prefix) << (names.empty() ? "" : names[0]);
 }
 
-TEST(Artifact, IsOfTheReleaseThatTheNamesOfItsSymbolsTell) {
+TEST(TvmRelease, IsFoundFromSymbolNames) {
   const std::pair<Views, const char *> cases[] = {
       {{}, ""},
       {{"f", "TVMFFIFunctionCall"}, ""},

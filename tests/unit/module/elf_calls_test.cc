@@ -162,7 +162,7 @@ TEST(Choosers, AreNotMadeByOneChangedBit) {
 
 // The unwinder's search table, by the format of .eh_frame_hdr: four bytes that tell its form, the place of the records,
 // a count, and for each function a start and a record, which are relative to the table.
-TEST(EntryPoints, MayLieInsideAFunctionOnlyIfNothingTellsItsEnds) {
+TEST(EntryPoints, InsideAFunctionAreRefusedIfItsBoundsAreKnown) {
   const Library good(kCallsSource, "");
   const auto segment = good.get<Elf64_Phdr>(good.segment(PT_GNU_EH_FRAME));
   const size_t table = segment.p_offset;

@@ -96,12 +96,12 @@ constexpr bool kFew = true;
 constexpr bool kFew = false;
 #endif
 
-class Damage : public testing::TestWithParam<const char *> {
+class DamagedElf : public testing::TestWithParam<const char *> {
  protected:
   static void SetUpTestSuite() { register_tvmffi_symbols(); }
 };
 
-TEST_P(Damage, NeverEndsTheProcessIfItIsOutsideTheCode) {
+TEST_P(DamagedElf, NeverEndsTheProcessIfItsCodeIsIntact) {
   const std::string good = read_bytes(build_library("damaged", kDamageSource, GetParam()));
   const auto linked_with = [](const char *flag) { return std::strstr(GetParam(), flag) != nullptr; };
   const bool is_packed = linked_with("pack-relative");
@@ -130,7 +130,7 @@ TEST_P(Damage, NeverEndsTheProcessIfItIsOutsideTheCode) {
   RecordProperty("accepted", std::to_string(tries.accepted));
 }
 
-TEST_P(Damage, ByCuttingShortIsRefusedAtAnyLength) {
+TEST_P(DamagedElf, TruncatedFilesAreRefusedAtEveryLength) {
   const std::string good = read_bytes(build_library("cut", kDamageSource, GetParam()));
   constexpr size_t kStep = kFew ? 8 : 1;
   const size_t lengths = (good.size() - 1) / kStep;
@@ -140,7 +140,7 @@ TEST_P(Damage, ByCuttingShortIsRefusedAtAnyLength) {
   EXPECT_EQ(tries.refused, lengths);
 }
 
-INSTANTIATE_TEST_SUITE_P(Linked, Damage,
+INSTANTIATE_TEST_SUITE_P(Linked, DamagedElf,
                          testing::Values("-lm -s", "-lm -Wl,-z,now -fno-plt",
                                          "-lm -Wl,--hash-style=sysv -Wl,-z,noseparate-code", "-lm -s -DCHOOSES",
                                          "-lm -Wl,-z,pack-relative-relocs"),

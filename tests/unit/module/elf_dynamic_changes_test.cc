@@ -156,7 +156,7 @@ TEST(ElfDynamicSection, SaysHowTheLibraryIsBound) {
   EXPECT_FALSE(binds_now(DT_FLAGS_1, DF_1_GLOBAL));
 }
 
-TEST(ElfStrings, AreThoseOfTheirTable) {
+TEST(ElfStrings, LieInTheirTable) {
   const uint64_t size = good_dynamic().dynamic_value(DT_STRSZ),
                  at = good_dynamic().offset_of(good_dynamic().dynamic_value(DT_STRTAB));
   const auto entry = [](int64_t tag) { return good_dynamic().dynamic(tag); };

@@ -194,7 +194,7 @@ std::string release_of(const std::string &source) {
   return tvm_release(ElfFile(as_bytes(bytes), "release.so"));
 }
 
-TEST(Artifact, TellsTheReleaseByTheNamesOfSlots) {
+TEST(TvmRelease, IsFoundFromSlotNames) {
   const std::string slots = "#define S(n) __attribute__((weak)) void *__##n;\n";
   const std::string parts =
       "extern void TVMFFIErrorSetRaisedFromCStrParts(void); void f(void) { TVMFFIErrorSetRaisedFromCStrParts(); }\n";
@@ -306,7 +306,7 @@ TEST(LibraryCopy, TakesFilesOfUnknownSize) {
   EXPECT_TRUE(read_bytes(copy.path()).starts_with("Name:"));
 }
 
-TEST(LibraryCopy, OnDiskTakesTheFirstDirectoryThatWillDo) {
+TEST(LibraryCopy, OnDiskUsesTheFirstUsableDirectory) {
   auto copy = LibraryCopy::on_disk("model.so", {"/nonexistent", opdyno_test::scratch_directory()});
   const std::string path = copy.path();
   EXPECT_TRUE(path.starts_with(opdyno_test::scratch_directory()));

@@ -146,7 +146,7 @@ TEST(ElfSegments, AreCheckedFieldByFieldIfTheyAreLoaded) {
        {SEGMENT(code, p_offset, b.p_offset), bad_at(code, "segments share bytes of the file")}});
 }
 
-TEST(ElfSegments, AreCheckedAsFarAsTheLoaderFollowsThem) {
+TEST(ElfSegments, AreCheckedIfTheLoaderFollowsThem) {
   const auto header = good_header().get<Elf64_Ehdr>(0);
   const size_t dynamic = good_header().segment(PT_DYNAMIC), unwind = good_header().segment(PT_GNU_EH_FRAME),
                stack = good_header().segment(PT_GNU_STACK), relro = good_header().segment(PT_GNU_RELRO),
@@ -224,7 +224,7 @@ TEST(ElfSegments, AreCheckedAsFarAsTheLoaderFollowsThem) {
 }
 
 // What the loader protects is the front of the writable segment, and may be rounded up to a page if it is all of it.
-TEST(ElfSegments, ThatBecomeReadOnlyAreTheFrontOfAWritableOne) {
+TEST(ElfSegments, RelroMustBeTheFrontOfAWritableSegment) {
   const size_t relro = good_header().segment(PT_GNU_RELRO), data = good_header().segment(PT_LOAD, 0, PF_R | PF_W);
   ASSERT_TRUE(relro && data);
   const auto d = good_header().get<Elf64_Phdr>(data);

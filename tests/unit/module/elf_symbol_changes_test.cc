@@ -146,7 +146,7 @@ TEST(ElfHashTables, HaveChainsThatEndInSystemVsForm) {
                {word(bucket, 0), "accepted"}});
 }
 
-TEST(ElfVersions, ThatAreRequiredAreDeclared) {
+TEST(ElfVersions, RequirementsMustBeConsistent) {
   const size_t versions = good_symbols().offset_of(good_symbols().dynamic_value(DT_VERSYM)),
                needs = good_symbols().offset_of(good_symbols().dynamic_value(DT_VERNEED));
   const size_t f = versions + 2 * good_symbols().symbol_number("f");
@@ -169,7 +169,7 @@ TEST(ElfVersions, ThatAreRequiredAreDeclared) {
                 bad_at(needs, "there are more version requirements than DT_VERNEEDNUM says")}});
 }
 
-TEST(ElfVersions, ThatAreDefinedAreDeclared) {
+TEST(ElfVersions, DefinitionsMustBeConsistent) {
   const std::string script = opdyno_test::write_text("versions.map", "ONE { global: f; }; TWO { global: g; };\n");
   const Library library("int f(void) { return 1; } int g(void) { return 2; }", "-Wl,--version-script=" + script);
   ASSERT_EQ(library.told(), "accepted");

@@ -47,7 +47,7 @@ int calls(void) { return __tvm_ffi_absent(); }
 const char __tvm_ffi__library_bin[5] = "abcd";
 )";
 
-TEST(LibraryFacts, AreThoseOfItsSymbolsAndSegments) {
+TEST(LibraryFacts, ComeFromSymbolsAndSegments) {
   register_tvmffi_symbols();
   const std::string bytes = read_bytes(opdyno_test::build_library("facts", kFactsSource));
   const ElfFile file(as_bytes(bytes), "facts.so");
@@ -127,7 +127,7 @@ TEST(LibraryFacts, RefuseEmbeddedBytesThatAreNotInTheFile) {
       }
 }
 
-TEST(ObjectFacts, AreThoseOfAllObjectsArchivesAndSources) {
+TEST(ObjectFacts, CombineAllObjectsAndSources) {
   const std::string object = object_bytes(kFactsSource);
   const ObjectFacts facts = facts_of({{"a.o", object}}, "x.tar");
   EXPECT_EQ(names_of(facts.library), (Names{"one", "two"}));
@@ -272,7 +272,7 @@ TEST(Archives, GiveTheirObjectsAndLeaveTheirIndexOut) {
             "x.a: archive: a member's header at offset 8 needs 60 bytes, 59 remain");
 }
 
-TEST(ObjectFacts, AreThoseOfAllMembersOfAnArchive) {
+TEST(ObjectFacts, CombineAllMembersOfAnArchive) {
   const std::string object = object_bytes(kFactsSource), archive = "!<arch>\n" + member("one.o/", object);
   const ObjectFacts alone = facts_of({{"one.o", object}}, "one.o"), facts = facts_of({{"x.a", archive}}, "x.a");
   EXPECT_EQ(names_of(facts.library), (Names{"one", "two"}));

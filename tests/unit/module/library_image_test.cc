@@ -89,7 +89,7 @@ TEST(LibraryCopy, OnDiskSaysWhereItCannotBe) {
               }).ends_with("in memory; set OPDYNO_CACHE_DIR to a directory whose files may be executed"));
 }
 
-TEST(FileState, IsThatOfOneContentOfOneFile) {
+TEST(FileState, DiffersIfTheFileOrItsContentDiffers) {
   struct stat info {};
   info.st_dev = 1, info.st_ino = 2, info.st_size = 3;
   info.st_mtim = {4, 5}, info.st_ctim = {6, 7};

@@ -39,7 +39,7 @@ const BuildDirectory &build() {
   static const auto *directory = new BuildDirectory(scratch_directory() + "/toolchain", true);
   return *directory;
 }
-TEST(Toolchain, IsTheOneThatIsGivenOrThatTheEnvironmentNames) {
+TEST(Toolchain, IsGivenOrNamedByTheEnvironment) {
   const Variable none("CC", nullptr);
   EXPECT_EQ(Toolchain("", "").command({"-c"}), (Words{"cc", "-O2", "-c"}));
   EXPECT_EQ(Toolchain(" gcc\t-m64 ", "").command({"-c"}), (Words{"gcc", "-m64", "-O2", "-c"}));

@@ -183,7 +183,7 @@ TEST(CounterCollector, NamesInItsNotesWhatTheyAreOf) {
       << "what one recording could not count says nothing of the next";
 }
 
-TEST(CounterCollector, ThatCanNoLongerBeReadIsAnErrorOfTheCollector) {
+TEST(CounterCollector, FailsIfACounterCanNoLongerBeRead) {
   Script script;
   const Ref<Collector> collectors[] = {make_object<Scripted>(script, 0)};
   CollectorSet set(collectors, {&kCpu, 1});

@@ -99,7 +99,7 @@ TEST(AKeptTensor, IsReadOnlyAgainIfItWas) {
     }
 }
 
-TEST(AKeptTensor, MayBeOneThatWasMadeBefore) {
+TEST(AKeptTensor, MayReferToAnEarlierTensor) {
   ValueMaker maker;
   const std::string bytes = tensor(kWithElements, {4}, {}, 16);
   const Value first = maker.make(value_of(bytes)), again = maker.make(value_of(number(KeptValue::kSameTensor, 0)));
@@ -257,7 +257,7 @@ TEST(ALeaf, IsShownByWhatItIs) {
                                              "out_5: an object of type some.Type", "out_6: float32[4] on cpu:0"}));
 }
 
-TEST(TensorsOfAValue, AreThoseOfItsTuplesAndMaps) {
+TEST(TensorsOfAValue, AreFoundInTuplesAndMaps) {
   ValueMaker maker;
   const std::string one = tensor(kWithElements, {4}, {}, 16);
   const Value value = maker.make(value_of(

@@ -26,7 +26,7 @@ std::string written_file(const KeptCall &call) {
 
 }  // namespace
 
-TEST(ACapture, ThatAsksForAVmThatCannotBeIsDamaged) {
+TEST(ACapture, IsDamagedIfItsVmOptionsAreInvalid) {
   register_executable_format();
   KeptCall call;
   call.function = "main";

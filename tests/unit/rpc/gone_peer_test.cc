@@ -124,10 +124,10 @@ void expect_noticed(bool is_full) {
   EXPECT_EQ(told, "the peer's machine or network is gone: it has acknowledged nothing for 2 s");
 }
 
-TEST(APeer, ThatIsGoneWhileBytesAreNotAcknowledgedIsNoticed) { expect_noticed(false); }
-TEST(APeer, ThatIsGoneWhileItHasNoRoomIsNoticed) { expect_noticed(true); }
+TEST(APeer, IsNoticedAsGoneWhileBytesAreUnacknowledged) { expect_noticed(false); }
+TEST(APeer, IsNoticedAsGoneWhileItHasNoRoom) { expect_noticed(true); }
 
-TEST(APeer, ThatIsBusyAndHasNoRoomIsNotTakenForGone) {
+TEST(APeer, IsNotTakenForGoneIfItIsBusyAndHasNoRoom) {
   TcpPair pair;
   ASSERT_EQ(pair.connect(4096), "");
   Socket socket(pair.ours, 3s, kQuick);
@@ -137,7 +137,7 @@ TEST(APeer, ThatIsBusyAndHasNoRoomIsNotTakenForGone) {
   } catch (const Exception &e) { EXPECT_EQ(e.error()->code, OPD_DEADLINE_EXCEEDED) << e.error()->message; }
 }
 
-TEST(APeer, ThatSaysNothingIsNotTakenForGone) {
+TEST(APeer, IsNotTakenForGoneIfItSaysNothing) {
   TcpPair pair;
   ASSERT_EQ(pair.connect(), "");
   Socket socket(pair.ours, 60s, kQuick);

@@ -57,7 +57,7 @@ TEST(Milliseconds, UntilATimeAreRoundedUpAndNotNegative) {
   EXPECT_LE(soon, 3'600'001);
 }
 
-TEST_F(ASocket, ReadsMessagesAsTheyWereSentInWhateverParts) {
+TEST_F(ASocket, ReadsMessagesInAnyParts) {
   std::string large(300'000, '\0');
   for (size_t i = 0; i < large.size(); ++i) large[i] = static_cast<char>(i * i >> 7);
   socket.emplace(ends[0], 60s);

@@ -132,7 +132,7 @@ TEST_F(Variables, FillWhatIsNotGiven) {
   EXPECT_EQ(attribute.service_name, "by attribute");
 }
 
-TEST_F(Variables, ThatAreNotThereLeaveTheNameOfTheProcess) {
+TEST_F(Variables, LeaveTheProcessNameIfUnset) {
   TelemetrySettings settings;
   settings.resource = {{"a", "1"}};
   complete_settings(settings);
@@ -334,7 +334,7 @@ double processor_seconds() {
 
 const time_t loaded_at = ::time(nullptr);  // a moment after the process started
 
-TEST(MetricsOfTheProcess, AreThoseOfTheSystem) {
+TEST(MetricsOfTheProcess, MatchTheSystemsValues) {
   rusage used{};
   const auto tenths = [](const timeval &time) { return time.tv_sec * 10 + time.tv_usec / 100'000; };
   // So that one cannot be taken for the other, where the system tells them apart.

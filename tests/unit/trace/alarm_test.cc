@@ -12,7 +12,7 @@
 namespace opd {
 namespace {
 
-TEST(AnAlarm, ThatIsArmedAgainForgetsWhatNobodyWaitedFor) {
+TEST(AnAlarm, ForgetsEarlierEventsWhenArmedAgain) {
   Alarm alarm;
   alarm.arm({.slow_ticks = 1});
   alarm.raise_by_request();
@@ -47,7 +47,7 @@ TEST(AnAlarm, TellsAllThatWasRaisedSinceTheLastWait) {
   EXPECT_FALSE(alarm.wait().is_any()) << "it was told, and the alarm is disarmed";
 }
 
-TEST(AnAlarm, ThatIsDisarmedIsNotRaised) {
+TEST(AnAlarm, IsNotRaisedWhenDisarmed) {
   Alarm alarm;
   const auto raise_all = [&] {
     alarm.raise_by_request();

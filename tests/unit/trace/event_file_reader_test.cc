@@ -482,7 +482,7 @@ TEST(AnOpenSpan, IsInTheNewestBlockOfItsThread) {
 }
 
 // A block's header is read before and after the block, since its thread may write meanwhile.
-TEST(AnOpenSpan, ThatChangesWhileItIsReadIsLeftOut) {
+TEST(AnOpenSpan, IsLeftOutIfItChangesWhileItIsRead) {
   Builder built;
   built.header.is_finished = 0, built.header.ended = 0;
   BuiltBlock events = Builder::block(BlockType::kEvents, 1);

@@ -184,7 +184,7 @@ TEST_F(AFileOfEvents, HasALiveFileOfItsOwnName) {
 }
 
 // A program that has closed its standard input may get number 0 for a file.
-TEST_F(AFileOfEvents, LeavesNoLiveFileWhateverItsNumber) {
+TEST_F(AFileOfEvents, LeavesNoLiveFileEvenAsDescriptorZero) {
   const int input = ::dup(STDIN_FILENO);
   if (input < 0) GTEST_SKIP() << "there is no standard input to close";
   ::close(STDIN_FILENO);

@@ -192,7 +192,7 @@ TEST(Recording, AreSixteenAtMost) {
   EXPECT_EQ(next->stop()->num_calls(), 1u) << "no event of those before";
 }
 
-TEST(Recording, ThatIsDroppedEnds) {
+TEST(Recording, EndsWhenItIsDropped) {
   Recording::start({});
   EXPECT_FALSE(is_recording());
 }
@@ -305,7 +305,7 @@ std::string items_of(const Event &event, Recordings recordings) {
   return text;
 }
 
-TEST(Recording, HasItsObserversMetricsAndNotThoseOfOthers) {
+TEST(Recording, HasOnlyItsOwnObserversMetrics) {
   int ended = 0;
   const auto watched = Recording::start({}, std::make_unique<Observers>(&ended)), plain = Recording::start({});
   const auto error = make_error(OPD_CALL_FAILED, "went wrong");

@@ -120,7 +120,7 @@ TEST(Parts, HaveARowForEachNameAndDevice) {
       << "a range is on cpu0";
 }
 
-TEST(Parts, ThatHadNotEndedAreNone) {
+TEST(Parts, LeaveOutUnfinishedSpans) {
   TraceBuilder built;
   built.range(2, 4, "op").range(0, 10, "whole");
   TraceParts parts = built.parts(kNanoseconds);

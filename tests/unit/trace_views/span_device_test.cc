@@ -245,7 +245,7 @@ TEST(WorkOfDevices, CountsOnceInTheSumsOfReports) {
 }
 
 // Of the runs' time: kernels may overlap, and those of nothing do not count.
-TEST(WorkOfDevices, HasItsTimeAndThatOfItsDeviceInReportsOfRuns) {
+TEST(WorkOfDevices, HasDurationAndLaunchGapInReportsOfRuns) {
   TraceParts parts = sample();
   parts.processes[0].recordings = 1;
   RunReportOptions options;

@@ -66,7 +66,7 @@ TEST(Spans, WithEqualTimesNestInTheOrderOfTheirEnds) {
   EXPECT_EQ(nested(built), (std::vector<Seen>{{"outer", 0, -1, 0, 0}, {"middle", 0, 0, 1, 0}, {"inner", 4, 1, 2, 0}}));
 }
 
-TEST(Spans, ThatOverlapGetLanesAndCountTheirTimeOnceForTheSpanAround) {
+TEST(Spans, GetLanesIfTheyOverlapAndCountOnceInTheirParent) {
   TraceBuilder built;
   built.range(1, 5, "a").range(6, 7, "c").range(3, 8, "b").range(4, 9, "x").range(0, 10, "all");
   EXPECT_EQ(nested(built),

@@ -152,7 +152,7 @@ TEST(TvmFunctions, RefuseTensorsThatAreNotAsWanted) {
   EXPECT_EQ(view(&wanted, &made), no_prototype);
 }
 
-TEST(TvmFunctions, ThatMakeTensorsAreAskedForThem) {
+TEST(TvmFunctions, AllocateTensorsWithTheSetAllocator) {
   using Fail = void (*)(void *, const char *, const char *);
   using Maker = int (*)(DLTensor *, DLManagedTensorVersioned **, void *, Fail);
   auto *use = symbol<int(Maker, int, Maker *)>("TVMFFIEnvSetDLPackManagedTensorAllocator");
@@ -185,7 +185,7 @@ TEST(TvmFunctions, ThatMakeTensorsAreAskedForThem) {
   EXPECT_EQ(now(), nullptr);
 }
 
-TEST(TvmFunctions, ThatMakeErrorsKeepAllOfThem) {
+TEST(TvmFunctions, MakeErrorsWithAllTheirParts) {
   auto *make = symbol<int(Text, Text, Text, void *, void *, void **)>("TVMFFIErrorCreateWithCauseAndExtraContext");
   const ByteArray kind = bytes_of("KeyError"), message = bytes_of("gone"), trace = bytes_of("a line\n"),
                   empty = bytes_of("");

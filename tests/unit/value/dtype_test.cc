@@ -114,7 +114,7 @@ TEST(SizesOfElements, AreCountedIn64Bits) {
   EXPECT_EQ(bytes((uint64_t{1} << 61) - 1, "int8"), concat((uint64_t{1} << 61) - 1));
 }
 
-TEST(NumbersOfElements, AreThoseOfInt64) {
+TEST(NumbersOfElements, AreLimitedToInt64) {
   const auto count = [](const std::vector<int64_t> &dims) {
     uint64_t out = 77;
     return element_count(dims.data(), static_cast<int64_t>(dims.size()), out) ? concat(out) : std::string("none");
@@ -168,7 +168,7 @@ TEST(Devices, HaveNamesBothWays) {
   EXPECT_EQ(device_name(last), "remote[1048575]:cpu:0");
 }
 
-TEST(Devices, ThatAreNoneAreNamed) {
+TEST(Devices, ParseErrorsQuoteTheText) {
   const auto told = [](const std::string &text) { return refusal(OPD_INVALID_ARGUMENT, [&] { parse_device(text); }); };
   for (const std::string none : {"cpu:1073741824", "1073741824", "1073741824:0", "0", "0:1", "cpu:1x", "1x", "1x:0",
                                  "nobody", "nobody:0", "cpu:", ":", "-1", "cpu:-1", " cpu"})

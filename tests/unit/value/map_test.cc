@@ -42,7 +42,7 @@ TEST(Containers, HaveAtMostAsManyItemsAsInt32Counts) {
   }
 }
 
-TEST(Hash, IsTheOneThatForeignCodeComputes) {
+TEST(Hash, AgreesWithForeignCode) {
   // Words of 8 bytes, little-endian: hash = (hash · 1099511628211 + word) mod 2⁶⁴ mod (2³¹ - 1).
   EXPECT_EQ(stable_hash(""), 0u);
   EXPECT_EQ(stable_hash("abc"), 0x636261u);

@@ -38,7 +38,7 @@ TEST(Types, HaveIndicesInTheOrderInWhichTheyAreMade) {
   EXPECT_NE(std::find(keys.begin(), keys.end(), "table.First.Other"), keys.end());
 }
 
-TEST(Types, ThatDoNotFitAreRefused) {
+TEST(Types, AreRefusedIfTheyDoNotFit) {
   const int32_t closed = made("table.Closed", OPD_OBJECT, 1, 1, false);
   EXPECT_EQ(made("table.Closed.One", closed, 2), closed + 1);
   const auto told = [](opd_code code, auto... given) { return refusal(code, [&] { made(given...); }); };

@@ -113,14 +113,14 @@ void go_on_together(KvState &first, const std::function<Ref<KvState>()> &make, b
 
 }  // namespace
 
-TEST(ASavedCache, GoesOnAsTheOneThatWasSaved) {
+TEST(ASavedCache, BehavesLikeTheOriginal) {
   for (uint32_t seed = 0; seed < 40; ++seed) {
     const auto make = [] { return make_plain_cache(); };
     go_on_together(*make(), make, false, seed);
   }
 }
 
-TEST(ASavedCache, WithWindowsGoesOnAsTheOneThatWasSaved) {
+TEST(ASavedCache, WithWindowsBehavesLikeTheOriginal) {
   for (uint32_t seed = 0; seed < 40; ++seed) {
     const auto make = [] { return make_plain_cache(48, 4, true); };
     go_on_together(*make(), make, true, seed);
@@ -161,7 +161,7 @@ TEST(SavedStates, HaveTheirContentsAndNothingElse) {
 }
 
 // What a recording keeps of a call that appended rows.
-TEST(RowsOfACache, AreThoseInUseOfOneLayerWithTheRunningPass) {
+TEST(RowsOfACache, CoverOneLayersRowsInUseAndTheRunningPass) {
   const Value append = make_function([](Args args) {  // pages, keys, values, places
     const DLTensor &places = *try_dltensor(args[3]);
     for (int64_t i = 0; i < places.shape[0]; ++i)
@@ -197,7 +197,7 @@ TEST(RowsOfACache, AreThoseInUseOfOneLayerWithTheRunningPass) {
   EXPECT_EQ(keys_in(1), (std::vector<float>{1, 2, 3, 0})) << "nor do rows that were taken back";
 }
 
-TEST(SavedStates, GoOnAsTheOnesThatWereSaved) {
+TEST(SavedStates, BehaveLikeTheOriginals) {
   std::mt19937 random(1);
   const auto below = [&random](int64_t end) { return static_cast<int64_t>(random() % static_cast<uint64_t>(end)); };
   const auto first = make_plain_states(4);
@@ -220,7 +220,7 @@ TEST(SavedStates, GoOnAsTheOnesThatWereSaved) {
   }
 }
 
-TEST(ASavedCache, ThatIsDamagedIsRefusedOrSound) {
+TEST(ASavedCache, IsRefusedOrSoundIfDamaged) {
   const auto cache = make_plain_cache(32);
   cache->add_sequence(1);
   const int64_t one[] = {1}, two[] = {1, 2}, nine[] = {9}, each[] = {1, 2};
