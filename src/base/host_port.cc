@@ -32,7 +32,7 @@ HostPort HostPort::parse(std::string_view text, std::string_view usual_port, std
   if (text.starts_with(':')) made.port = text.substr(1);
   else if (text.empty()) made.port = usual_port;
   require(!made.host.empty() && is_port(made.port), "\"", whole,
-          "\" is no address; write it as HOST:PORT, as 127.0.0.1:9090");
+          "\" is not an address; write it as HOST:PORT, for example 127.0.0.1:9090");
   return made;
 }
 

@@ -45,7 +45,7 @@ opd_error *opd_report_write(const opd_report *report, opd_report_format format, 
       case OPD_REPORT_HTML:
         return give_text(its.to_html(how.sort, how.aggregate, how.col_sums), out_text);
       default:
-        fail(OPD_INVALID_ARGUMENT, "format is ", static_cast<int>(format), ", which is no format of reports");
+        fail(OPD_INVALID_ARGUMENT, "format is ", static_cast<int>(format), ", which is not a format of reports");
     }
   });
 }
@@ -71,7 +71,7 @@ Cell cell_of(const Report &report, Metric metric) {
 }
 
 [[noreturn]] void fail_section(opd_report_section section) {
-  fail(OPD_INVALID_ARGUMENT, "section is ", static_cast<int>(section), ", which is no section of reports");
+  fail(OPD_INVALID_ARGUMENT, "section is ", static_cast<int>(section), ", which is not a section of reports");
 }
 
 size_t count_of(const Report &report, opd_report_section section) {
@@ -124,7 +124,7 @@ Cell device_cell(const Report &report, size_t row, std::string_view name) {
 
 Cell cell(const Report &report, opd_report_section section, size_t row, std::string_view name) {
   if (const size_t count = count_of(report, section); row >= count && section != OPD_REPORT_CALLS)
-    fail(OPD_OUT_OF_RANGE, "row ", row, " of ", count, " was asked for");
+    fail(OPD_OUT_OF_RANGE, "row must be below ", count, ", but is ", row);
   switch (section) {
     case OPD_REPORT_CALLS:
       return cell_of(report, report.call_metric(row, name));

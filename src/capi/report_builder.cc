@@ -36,7 +36,7 @@ ReportBuilder &building(HandBuilder &hand) {
 
 Metric metric_of(ReportBuilder &builder, std::string_view name, opd_metric_kind kind, const opd_value &value) {
   require(kind > OPD_METRIC_NONE && kind < OPD_METRIC_JSON, "the kind of ", name, " is ", static_cast<int>(kind),
-          ", which is no kind of metric");
+          ", which is not a kind of metric");
   if (kind == OPD_METRIC_STRING) {
     const std::string_view text = as_text(value, name);
     require(is_utf8(text), "the text of ", name, " is not UTF-8");
@@ -111,7 +111,7 @@ opd_error *opd_report_builder_set(opd_report_builder *builder, opd_report_sectio
       case OPD_REPORT_CONFIGURATION:
         return set_configuration(hand, name, kind, *value);
       default:
-        fail(OPD_INVALID_ARGUMENT, "section is ", static_cast<int>(section), ", which is no section of reports");
+        fail(OPD_INVALID_ARGUMENT, "section is ", static_cast<int>(section), ", which is not a section of reports");
     }
   });
 }

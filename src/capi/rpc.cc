@@ -32,7 +32,7 @@ Connection options_of(const opd_rpc_connect_options *given) {
 // Parses a server's address. Port 0 is refused, because nobody can connect to it.
 HostPort server_at(const char *text) {
   const HostPort made = HostPort::parse(text);
-  require(made.port != "0", "\"", text, "\" is no address of a server: its port is 0");
+  require(made.port != "0", "\"", text, "\" is not an address of a server: its port is 0");
   return made;
 }
 

@@ -59,7 +59,7 @@ Labels labels_of(const opd_telemetry_value &given) {
     const bool is_good = given.kind == OPD_TELEMETRY_SPAN
                              ? !text_of(label).empty()
                              : label && is_name(label) && !std::string_view(label).starts_with("__");
-    require(is_good, "\"", text_of(label), "\" is no name of a label");
+    require(is_good, "\"", text_of(label), "\" is not a name of a label");
     require(given.label_values[i], "label_values[", i, "] must not be NULL");
     labels.emplace_back(label, given.label_values[i]);
   }
@@ -75,7 +75,7 @@ SentSpan span_of(const opd_telemetry_value &given) {
   require(given.span_kind >= 1 && given.span_kind <= kLastKind, "span_kind must be from 1 to ", kLastKind, ", but is ",
           given.span_kind);
   const std::optional<TraceContext> own = TraceContext::parse(text_of(given.traceparent));
-  require(own.has_value(), "\"", text_of(given.traceparent), "\" is no value of the header traceparent");
+  require(own.has_value(), "\"", text_of(given.traceparent), "\" is not a value of the header traceparent");
   SentSpan span{.trace = own->trace,
                 .id = own->span,
                 .is_kept = own->is_sampled(),
@@ -89,14 +89,14 @@ SentSpan span_of(const opd_telemetry_value &given) {
   if (given.parent_span) {
     // The span's number has the same form as in a traceparent header.
     const auto parent = TraceContext::parse(concat("00-", hex(own->trace), "-", given.parent_span, "-01"));
-    require(parent.has_value(), "\"", given.parent_span, "\" is no number of a span");
+    require(parent.has_value(), "\"", given.parent_span, "\" is not a number of a span");
     span.parent = parent->span;
   }
   return span;
 }
 
 Series series_of(const opd_telemetry_value &given) {
-  require(given.name && is_name(given.name), "\"", text_of(given.name), "\" is no name of a metric");
+  require(given.name && is_name(given.name), "\"", text_of(given.name), "\" is not a name of a metric");
   const std::string_view name = given.name;
   require(!name.ends_with("_total") && !name.starts_with("opdyno_") && !name.starts_with("process_"), "\"", name,
           "\": the name of a metric of the program's own ends without _total, and begins with neither opdyno_ nor "
@@ -173,7 +173,7 @@ opd_error *opd_telemetry_set_parent(const char *traceparent) {
     TraceContext context{};
     if (traceparent) {
       const std::optional<TraceContext> read = TraceContext::parse(traceparent);
-      require(read.has_value(), "\"", traceparent, "\" is no value of the header traceparent");
+      require(read.has_value(), "\"", traceparent, "\" is not a value of the header traceparent");
       context = *read;
     }
     set_trace_context(context);

@@ -89,7 +89,7 @@ void remove_stale(const std::string &path, const sockaddr_un &address) {
     if (errno == ENOENT) return;
     fail_errno("cannot listen on", path, errno);
   }
-  if (!S_ISSOCK(status.st_mode)) fail(OPD_IO, path, " exists and is no socket; it is left alone");
+  if (!S_ISSOCK(status.st_mode)) fail(OPD_IO, path, " exists and is not a socket; it is left alone");
   const Descriptor probe(new_socket());
   if (probe.get() < 0) fail_errno("cannot listen on", path, errno);
   if (::connect(probe.get(), reinterpret_cast<const sockaddr *>(&address), sizeof address) == 0 || errno == EAGAIN)

@@ -85,7 +85,7 @@ void check_stream(DLDevice device, void *stream) {
   if (!stream) return void(device_backend(device));  // throws if the device is absent
   backend_with_streams(device);
   if (!made().has(device, stream))
-    fail(OPD_INVALID_ARGUMENT, "address ", reinterpret_cast<uintptr_t>(stream), " is no stream of ",
+    fail(OPD_INVALID_ARGUMENT, "address ", reinterpret_cast<uintptr_t>(stream), " is not a stream of ",
          device_name(device));
 }
 

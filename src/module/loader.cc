@@ -89,8 +89,7 @@ Format format_of(Bytes bytes, const std::string &name) {
   fail(OPD_BAD_FORMAT, name, " starts with the bytes ", first_bytes(bytes),
        " at offset 0, which no known module does: a shared ",
        "library and an object file start with 7f 45 4c 46, a VM executable with 1d or 1e 15 14 42 2f de 25 d2; a C "
-       "source "
-       "is known by its suffix .c");
+       "source is recognized by its suffix .c");
 }
 
 Ref<Module> load_executable(Bytes bytes, const std::string &name, const ModuleOptions &options) {

@@ -58,7 +58,9 @@ std::string Module::save(std::string_view) {
   fail(OPD_INTERNAL, "a module of kind ", kind(), " does not save what it offers to");
 }
 
-std::string Module::library_bytes() const { fail(OPD_INTERNAL, "a module of kind ", kind(), " is no linked library"); }
+std::string Module::library_bytes() const {
+  fail(OPD_INTERNAL, "a module of kind ", kind(), " is not a linked library");
+}
 
 std::string Module::serialize() {
   fail(OPD_UNSUPPORTED, "a module of kind ", kind(), " cannot be embedded in a library: it has no serialised form");

@@ -141,7 +141,7 @@ uint32_t read_preamble(ByteReader &in, const char *what) {
   const auto minor = in.read<uint8_t>(".npy version");
   if (major < 1 || major > 3 || minor != 0)
     fail(OPD_UNSUPPORTED, what, ": the .npy version at offset 6 is ", unsigned{major}, ".", unsigned{minor},
-         "; 1.0, 2.0 and 3.0 are known");
+         "; 1.0, 2.0 and 3.0 are supported");
   const uint32_t size = major == 1 ? in.read<uint16_t>(".npy header size") : in.read<uint32_t>(".npy header size");
   if (size > kMostNpyHeader) in.bad(".npy header", concat("has ", size, " bytes; ", kMostNpyHeader, " are possible"));
   return size;

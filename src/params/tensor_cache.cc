@@ -90,7 +90,7 @@ class CacheReader {
   void read_shard(const cJSON *shard) {
     if (const std::string format = text(shard, "format"); format != "raw-shard")
       fail(OPD_UNSUPPORTED, path_, ": JSON at offset ", json_.offset(shard), " has the shard format \"", format,
-           "\"; raw-shard is known");
+           "\"; only raw-shard is supported");
     const uint64_t size = number(need(shard, "nbytes"));
     const cJSON *tensors = list(shard, "records");
     const std::string path = shard_path(shard);
@@ -132,7 +132,7 @@ class CacheReader {
     const bool halved = format == "f32-to-bf16" && same(stored.dtype, {kDLFloat, 32, 1});
     if (format != "raw" && format != "f32-to-bf16")
       fail(OPD_UNSUPPORTED, path_, ": JSON at offset ", json_.offset(tensor), " has the format \"", format,
-           "\"; raw and f32-to-bf16 are known");
+           "\"; raw and f32-to-bf16 are supported");
     const cJSON *size = need(tensor, "nbytes");
     const uint64_t needed = halved ? stored.bytes / 2 : stored.bytes, begin = number(need(tensor, "byteOffset"));
     if (number(size) != needed) json_.bad(size, concat("gives ", number(size), " bytes to a tensor of ", needed));

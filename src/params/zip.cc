@@ -93,7 +93,7 @@ class DirectoryReader {
     if (flags & kEncrypted) fail(OPD_UNSUPPORTED, what_, ": the entry \"", entry.name, "\" is encrypted");
     if (entry.method != kZipStored && entry.method != kZipDeflated)
       fail(OPD_UNSUPPORTED, what_, ": the entry \"", entry.name, "\" is compressed by method ", entry.method,
-           "; 0 (stored) and 8 (deflated) are known");
+           "; 0 (stored) and 8 (deflated) are supported");
     if (entry.method == kZipStored && entry.packed != entry.unpacked)
       bad(place, concat("stores the entry \"", entry.name, "\" of ", entry.unpacked, " bytes in ", entry.packed));
     find_content(entry, flags, place, directory);

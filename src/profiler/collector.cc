@@ -127,7 +127,7 @@ class CollectorElsewhere final : public Collector {
 void require_kind(opd_collector_kind kind) {
   const auto number = static_cast<int>(kind);
   require(number >= 0 && number < static_cast<int>(std::size(kKinds)), "kind is ", number,
-          ", which is no kind of collectors");
+          ", which is not a kind of collectors");
 }
 
 Ref<Collector> make_builtin_collector(const BuiltinCollector &of) {

@@ -22,7 +22,7 @@ constexpr const char *kVersionText = "0.14";
 FunctionInfo read_function(ByteReader &in) {
   FunctionInfo function;
   const auto kind = in.read<int32_t>("function kind");
-  if (kind < 0 || kind > 2) in.bad("function kind", concat("is ", kind, "; 0, 1 and 2 are known"));
+  if (kind < 0 || kind > 2) in.bad("function kind", concat("is ", kind, "; 0, 1 and 2 are supported"));
   function.kind = static_cast<FunctionKind>(kind);
   function.name = in.read_string("function name");
   function.start = in.read<int64_t>("function start");

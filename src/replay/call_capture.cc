@@ -223,7 +223,7 @@ void capture_next_call(Vm &vm, const std::string &path, const CaptureOptions &op
   const std::string whole = checked_capture_path(path);
   const Ref<NextCall> last = next_call_of(vm);
   if (last && last->state() != NextCall::State::kDone)
-    fail(OPD_FAILED_PRECONDITION, "the next call of this VM is to be recorded already, or is being recorded");
+    fail(OPD_FAILED_PRECONDITION, "a recording of the next call of this VM is already requested or in progress");
   // If the last keeper is done, the new one skips it. Otherwise each capture would lengthen the chain.
   const Ref<CallKeeper> before = last ? last->before() : vm.state().keeper();
   vm.set_keeper(make_object<NextCall>(whole, options, before), true);
@@ -231,13 +231,13 @@ void capture_next_call(Vm &vm, const std::string &path, const CaptureOptions &op
 
 void end_capture_next_call(Vm &vm) {
   const Ref<NextCall> last = next_call_of(vm);
-  if (!last) fail(OPD_FAILED_PRECONDITION, "no call of this VM was to be recorded");
+  if (!last) fail(OPD_FAILED_PRECONDITION, "no recording of a call of this VM was requested");
   // Stop waiting first, so that no further call begins to be captured.
   const bool was_waiting = last->stop_waiting();
   if (last->state() == NextCall::State::kRunning)
-    fail(OPD_FAILED_PRECONDITION, "the call that is recorded has not ended");
+    fail(OPD_FAILED_PRECONDITION, "the call that is being recorded has not ended");
   vm.set_keeper(last->before(), true);
-  if (was_waiting) fail(OPD_FAILED_PRECONDITION, "no call of this VM was made since it was to be recorded");
+  if (was_waiting) fail(OPD_FAILED_PRECONDITION, "this VM was not called after the recording was requested");
   if (last->problem()) throw Exception(last->problem());
 }
 

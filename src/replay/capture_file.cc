@@ -77,7 +77,7 @@ BlockHead head_of(BlockKind kind, uint32_t number, std::string_view content) {
 BlockReader::BlockReader(Bytes bytes, const char *name) : name_(name), bytes_(bytes, name) {
   const std::string_view magic(kCaptureMagic.data(), kCaptureMagic.size());
   if (!as_text(bytes).starts_with(magic))
-    fail(OPD_BAD_FORMAT, name, " is no recording of a call: it does not begin with \"", magic, "\"");
+    fail(OPD_BAD_FORMAT, name, " is not a recording of a call: it does not begin with \"", magic, "\"");
   bytes_.take(magic.size(), "magic");
   const auto version = bytes_.read<uint32_t>("version");
   if (version > kCaptureVersion)

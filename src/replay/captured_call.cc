@@ -338,8 +338,8 @@ std::unique_ptr<CapturedCall> CapturedCall::read(std::string bytes, std::string 
   // A process that crashed may have been writing its last block, so a cut block is allowed in a file without an end.
   // After an end, nothing may follow.
   if (!is_ready || (capture->end && blocks.is_cut()))
-    fail(OPD_BAD_FORMAT, what, " is cut: it ends after ", capture->bytes.size(), " bytes, ",
-         is_ready ? "amid something behind its end" : "before what leads to the call is complete");
+    fail(OPD_BAD_FORMAT, what, " is truncated after ", capture->bytes.size(), " bytes: ",
+         is_ready ? "a block after the call's end is incomplete" : "the parts before the call are incomplete");
   // Later code need not check whether a part exists: has_program(), for example, reads the last module.
   if (!has_process || !has_call || capture->modules.empty() || capture->args.size() != capture->call.num_args)
     fail(OPD_BAD_FORMAT, what, " lacks a part of the call: the process, a module, the function or an argument");

@@ -416,7 +416,7 @@ Value ValueMaker::make_state(const KeptValue &kept) {
 Value ValueMaker::make(const KeptValue &kept, std::span<const View> given) {
   const auto earlier = [&](const auto &made, const char *what) -> Value {
     if (kept.number < 0 || static_cast<uint64_t>(kept.number) >= made.size())
-      fail(OPD_BAD_FORMAT, "the recording refers to ", what, kept.number, ", but ", made.size(), " were read before");
+      fail(OPD_BAD_FORMAT, "the recording refers to ", what, kept.number, ", but has only ", made.size(), " before it");
     return made[static_cast<size_t>(kept.number)];
   };
   switch (kept.kind) {

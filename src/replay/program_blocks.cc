@@ -38,7 +38,7 @@ class ProgramWriter {
   std::string write(Module &module) {
     if (module.kind() == kNativeKind && !with_paths_)
       fail(OPD_UNSUPPORTED, "a module of kind ", kNativeKind,
-           " is known by the path of its library, which a recording has only if paths are asked for");
+           " can only be recorded with the path of its library; set with_paths (--with-paths)");
     std::string bytes = bytes_of_module(module);
     const auto form = module.is_linked_library() ? KeptModule::kLibrary : KeptModule::kSerialized;
     const Part part = form == KeptModule::kSerialized && with_bytes_ ? find(bytes) : Part();

@@ -137,7 +137,7 @@ View Report::view_of(Metric metric) const {
 }
 
 Metric Report::call_metric(size_t row, std::string_view name) const {
-  if (row >= num_rows_) fail(OPD_OUT_OF_RANGE, "row ", row, " of a report with ", num_rows_, " calls was asked for");
+  if (row >= num_rows_) fail(OPD_OUT_OF_RANGE, "row must be below ", num_rows_, ", but is ", row);
   const Column *column = find_column(name);
   if (!column) fail_unknown(columns_, std::mem_fn(&Column::name), "column", name);
   return column->at(row);

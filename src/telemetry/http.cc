@@ -33,7 +33,7 @@ int listen_at(std::string &address) {
   wanted.ai_socktype = SOCK_STREAM;
   wanted.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE;
   require(::getaddrinfo(at.host.c_str(), at.port.c_str(), &wanted, &found) == 0, "\"", at.host,
-          "\" is no address of this machine: a number is expected, as 127.0.0.1");
+          "\" is not an address of this machine: a number is expected, for example 127.0.0.1");
   const std::unique_ptr<addrinfo, void (*)(addrinfo *)> addresses(found, &::freeaddrinfo);
   const int fd = ::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   const int yes = 1;
@@ -181,7 +181,7 @@ std::string HttpServer::answer_to(std::string_view request) const {
   const std::string_view head = request.substr(0, end), line = head.substr(0, head.find("\r\n"));
   const size_t first = line.find(' '), second = line.find(' ', first + 1);
   if (first == line.npos || second == line.npos || !line.substr(second + 1).starts_with("HTTP/1."))
-    return answer_text(refusal("400 Bad Request", "This is no request of HTTP/1.1."), true);
+    return answer_text(refusal("400 Bad Request", "This is not a request of HTTP/1.1."), true);
   const std::string_view method = line.substr(0, first);
   if (method != "GET" && method != "HEAD")
     return answer_text(refusal("405 Method Not Allowed", "Only GET and HEAD are answered."), true,

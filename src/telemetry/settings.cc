@@ -79,7 +79,7 @@ void complete_settings(TelemetrySettings &settings) {
   for (const auto &[name, value] : settings.headers)
     for (const char c : name + value) require(c >= ' ' && c != 0x7F, "the header ", name, " has a control character");
   for (const auto &[name, value] : settings.headers)
-    require(name.find_first_of(": \t") == name.npos, "\"", name, "\" is no name of a header");
+    require(name.find_first_of(": \t") == name.npos, "\"", name, "\" is not a name of a header");
 
   if (settings.service_name.empty()) {
     const auto found =

@@ -321,7 +321,8 @@ std::vector<Series> TelemetrySession::metrics() {
 }
 
 std::string TelemetrySession::text(bool open_metrics) {
-  if (generation_ != fork_generation()) fail(OPD_FAILED_PRECONDITION, "the telemetry is the parent's; start another");
+  if (generation_ != fork_generation())
+    fail(OPD_FAILED_PRECONDITION, "the telemetry session belongs to the parent process; start another one");
   return prometheus_text(metrics(), open_metrics);
 }
 
@@ -442,7 +443,8 @@ void TelemetrySession::send() noexcept {
 }
 
 void TelemetrySession::flush(uint64_t timeout_ns) {
-  if (generation_ != fork_generation()) fail(OPD_FAILED_PRECONDITION, "the telemetry is the parent's; start another");
+  if (generation_ != fork_generation())
+    fail(OPD_FAILED_PRECONDITION, "the telemetry session belongs to the parent process; start another one");
   if (!post_) return fold();
   std::unique_lock lock(guard_);
   const uint64_t wanted = ++flushes_wanted_, end = monotonic_ns() + std::min(timeout_ns, kLongestNs);

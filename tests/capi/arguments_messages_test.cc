@@ -62,7 +62,7 @@ TEST(Messages, SayWhatIsWrongWithCollectors) {
   Handle<opd_array> names;
   for (const int kind : {-1, OPD_COLLECTOR_DEVICE + 1})
     EXPECT_EQ(told(opd_collector_list_events(static_cast<opd_collector_kind>(kind), names.out())),
-              invalid("kind is " + std::to_string(kind) + ", which is no kind of collectors"));
+              invalid("kind is " + std::to_string(kind) + ", which is not a kind of collectors"));
   for (const opd_collector_kind none :
        {OPD_COLLECTOR_TIME, OPD_COLLECTOR_MEMORY, OPD_COLLECTOR_NVML, OPD_COLLECTOR_DEVICE}) {
     check(opd_collector_list_events(none, names.out()));
@@ -92,7 +92,7 @@ TEST(Messages, SayWhatIsWrongWithPrograms) {
   Handle<opd_buffer> text;
   for (const int format : {-1, 77})
     EXPECT_EQ(told(opd_executable_write(program.get(), static_cast<opd_executable_format>(format), text.out())),
-              invalid("format is " + std::to_string(format) + ", which is no format of executables"));
+              invalid("format is " + std::to_string(format) + ", which is not a format of executables"));
   Handle<opd_executable_builder> builder;
   check(opd_executable_builder_create(builder.out()));
   check(opd_executable_builder_begin_function(builder.get(), "f", 2, nullptr));
@@ -109,7 +109,7 @@ TEST(Messages, SayWhatIsWrongWithPrograms) {
   EXPECT_EQ(emitted([](opd_instruction &i) { i.callee = "g", i.num_args = -1; }),
             invalid("num_args must be >= 0, but is -1"));
   EXPECT_EQ(emitted([](opd_instruction &i) { i.opcode = static_cast<decltype(i.opcode)>(99); }),
-            invalid("opcode is 99, which is no opcode"));
+            invalid("opcode is 99, which is not an opcode"));
   // The usual names of parameters.
   EXPECT_EQ(emitted([](opd_instruction &i) { i.opcode = OPD_OPCODE_RET, i.reg = 1; }), "accepted");
   check(opd_executable_builder_end_function(builder.get()));
@@ -177,7 +177,7 @@ TEST(Messages, SayWhatIsWrongWithReports) {
   EXPECT_EQ(set_call("n", OPD_METRIC_COUNT, one), "OPD_ALREADY_EXISTS: the call has a metric \"n\" already");
   for (const opd_metric_kind kind : {OPD_METRIC_NONE, OPD_METRIC_JSON, static_cast<opd_metric_kind>(-3)})
     EXPECT_EQ(set_call("m", kind, one),
-              invalid("the kind of m is " + std::to_string(kind) + ", which is no kind of metric"));
+              invalid("the kind of m is " + std::to_string(kind) + ", which is not a kind of metric"));
   EXPECT_EQ(set_call("m", OPD_METRIC_STRING, bad), invalid("the text of m is not UTF-8"));
   EXPECT_EQ(set_call("m", OPD_METRIC_STRING, one), invalid("m must be a string, but is int"));
   EXPECT_EQ(set_call("m", OPD_METRIC_COUNT, word), invalid("m must be int, but is const char*"));
@@ -195,7 +195,7 @@ TEST(Messages, SayWhatIsWrongWithReports) {
   EXPECT_EQ(set(OPD_REPORT_DEVICES, nullptr, "m", OPD_METRIC_COUNT, one), device);
   EXPECT_EQ(set(OPD_REPORT_CALLS, "cpu0", "m", OPD_METRIC_COUNT, one), device);
   const auto other = static_cast<opd_report_section>(9);
-  const std::string section = invalid("section is 9, which is no section of reports");
+  const std::string section = invalid("section is 9, which is not a section of reports");
   EXPECT_EQ(set(other, nullptr, "m", OPD_METRIC_COUNT, one), section);
   const Report report = builder.finish();
   Handle<opd_report> made;
@@ -213,7 +213,7 @@ TEST(Messages, SayWhatIsWrongWithReports) {
   for (const opd_report_section none : {other, static_cast<opd_report_section>(-1)})
     EXPECT_EQ(opd_report_count(report.get(), none), 0);
   EXPECT_EQ(told(opd_report_write(report.get(), static_cast<opd_report_format>(9), nullptr, text.out())),
-            invalid("format is 9, which is no format of reports"));
+            invalid("format is 9, which is not a format of reports"));
   const opd_report *const some[] = {report.get(), nullptr};
   EXPECT_EQ(told(opd_report_merge(some, 0, made.out())), invalid("at least one report is expected"));
   EXPECT_EQ(told(opd_report_merge(some, 2, made.out())), invalid("reports[1] must not be NULL"));
@@ -389,7 +389,7 @@ TEST(Messages, SayWhatIsWrongWithSessions) {
                         {[](Options &o) { o.session_timeout_ns = -1; }, limits},
                         {[](Options &o) { o.tls_name = "x"; }, invalid("tls_name is for tls_ca_file, which is NULL")}});
   EXPECT_EQ(told(opd_rpc_connect("127.0.0.1:0", nullptr, session.out())),
-            invalid("\"127.0.0.1:0\" is no address of a server: its port is 0"));
+            invalid("\"127.0.0.1:0\" is not an address of a server: its port is 0"));
   using OfServer = opd_rpc_serve_options;
   const std::string sizes =
       invalid("max_packet_bytes and max_file_bytes must not be 0, and max_silence_ns not negative");
@@ -446,10 +446,10 @@ TEST(Messages, SayWhatIsWrongWithTelemetry) {
       "\": the name of a metric of the program's own ends without _total, and begins with neither opdyno_ nor process_";
   expect_told<OfValue>(
       opd_telemetry_value_init, set,
-      {{[](OfValue &) {}, invalid("\"\" is no name of a metric")},
-       {[](OfValue &o) { o.name = ""; }, invalid("\"\" is no name of a metric")},
-       {[](OfValue &o) { o.name = "1a"; }, invalid("\"1a\" is no name of a metric")},
-       {[](OfValue &o) { o.name = "a-b"; }, invalid("\"a-b\" is no name of a metric")},
+      {{[](OfValue &) {}, invalid("\"\" is not a name of a metric")},
+       {[](OfValue &o) { o.name = ""; }, invalid("\"\" is not a name of a metric")},
+       {[](OfValue &o) { o.name = "1a"; }, invalid("\"1a\" is not a name of a metric")},
+       {[](OfValue &o) { o.name = "a-b"; }, invalid("\"a-b\" is not a name of a metric")},
        {[](OfValue &o) { o.name = "_aZ09z_A"; }, "accepted"},
        {[](OfValue &o) { o.name = "a_total"; }, invalid("\"a_total" + own)},
        {[](OfValue &o) { o.name = "opdyno_a"; }, invalid("\"opdyno_a" + own)},
@@ -465,18 +465,18 @@ TEST(Messages, SayWhatIsWrongWithTelemetry) {
        {[&](OfValue &o) { o.name = "b", o.num_label_names = 1, o.label_names = labels, o.label_values = values; },
         "accepted"},
        {[&](OfValue &o) { o.name = "b", o.num_label_names = 2, o.label_names = labels, o.label_values = values; },
-        invalid("\"1a\" is no name of a label")},
+        invalid("\"1a\" is not a name of a label")},
        {[&](OfValue &o) { o.name = "b", o.num_label_names = 1, o.label_names = reserved, o.label_values = values; },
-        invalid("\"__a\" is no name of a label")},
+        invalid("\"__a\" is not a name of a label")},
        {[&](OfValue &o) { o.name = "b", o.num_label_names = 1, o.label_names = gap + 1, o.label_values = values; },
-        invalid("\"\" is no name of a label")},
+        invalid("\"\" is not a name of a label")},
        {[&](OfValue &o) { o.name = "b", o.num_label_names = 2, o.label_names = values, o.label_values = gap; },
         invalid("label_values[1] must not be NULL")}});
   const auto span = [](OfValue &o) {
     o.kind = OPD_TELEMETRY_SPAN, o.name = "a b", o.begin_ns = 5, o.end_ns = 5;
     o.traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
   };
-  const std::string number = "\" is no number of a span", order = "begin_ns must be from 1 to end_ns, 5, but is ";
+  const std::string number = "\" is not a number of a span", order = "begin_ns must be from 1 to end_ns, 5, but is ";
   const char *const any_text[] = {"a-1 b"}, *const no_text[] = {""};
   expect_told<OfValue>(
       opd_telemetry_value_init, set,
@@ -490,8 +490,9 @@ TEST(Messages, SayWhatIsWrongWithTelemetry) {
        {[&](OfValue &o) { span(o), o.span_kind = 0; }, invalid("span_kind must be from 1 to 5, but is 0")},
        {[&](OfValue &o) { span(o), o.span_kind = 5; }, "accepted"},
        {[&](OfValue &o) { span(o), o.span_kind = 6; }, invalid("span_kind must be from 1 to 5, but is 6")},
-       {[&](OfValue &o) { span(o), o.traceparent = nullptr; }, invalid("\"\" is no value of the header traceparent")},
-       {[&](OfValue &o) { span(o), o.traceparent = "x"; }, invalid("\"x\" is no value of the header traceparent")},
+       {[&](OfValue &o) { span(o), o.traceparent = nullptr; },
+        invalid("\"\" is not a value of the header traceparent")},
+       {[&](OfValue &o) { span(o), o.traceparent = "x"; }, invalid("\"x\" is not a value of the header traceparent")},
        {[&](OfValue &o) { span(o), o.parent_span = "00f067aa0ba902b7"; }, "accepted"},
        {[&](OfValue &o) { span(o), o.parent_span = "00f067aa0ba902b"; }, invalid("\"00f067aa0ba902b" + number)},
        {[&](OfValue &o) { span(o), o.parent_span = "00F067aa0ba902b7"; }, invalid("\"00F067aa0ba902b7" + number)},
@@ -499,8 +500,8 @@ TEST(Messages, SayWhatIsWrongWithTelemetry) {
        {[&](OfValue &o) { span(o), o.num_label_names = 1, o.label_names = any_text, o.label_values = values; },
         "accepted"},
        {[&](OfValue &o) { span(o), o.num_label_names = 1, o.label_names = no_text, o.label_values = values; },
-        invalid("\"\" is no name of a label")}});
-  EXPECT_EQ(told(opd_telemetry_set_parent("00-x")), invalid("\"00-x\" is no value of the header traceparent"));
+        invalid("\"\" is not a name of a label")}});
+  EXPECT_EQ(told(opd_telemetry_set_parent("00-x")), invalid("\"00-x\" is not a value of the header traceparent"));
   EXPECT_EQ(told(opd_telemetry_set_parent(nullptr)), "accepted");
 }
 

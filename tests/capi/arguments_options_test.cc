@@ -134,8 +134,8 @@ TEST(Options, HaveRangesForModulesVmsAndCalls) {
   expect_options<OfModule>(
       opd_module_options_init, load,
       {
-          {[](OfModule &o) { o.copy = opd_copy_policy(9); }, "copy is 9, which is no copy policy"},
-          {[](OfModule &o) { o.copy = opd_copy_policy(-1); }, "copy is -1, which is no copy policy"},
+          {[](OfModule &o) { o.copy = opd_copy_policy(9); }, "copy is 9, which is not a copy policy"},
+          {[](OfModule &o) { o.copy = opd_copy_policy(-1); }, "copy is -1, which is not a copy policy"},
           {[](OfModule &o) { o.inspect_only = 2; }, "inspect_only is 2, neither 0 nor 1"},
           {[](OfModule &o) { o.build_timeout_ms = -1; }, "build_timeout_ms is -1, less than 0"},
       });
@@ -263,8 +263,8 @@ TEST(Options, HaveRangesForReports) {
   const auto get = [&](opd_report_section section, size_t row) {
     return opd_report_get(report.get(), section, row, "Name", value.out(), nullptr);
   };
-  expect_error(get(OPD_REPORT_DEVICES, 3), OPD_OUT_OF_RANGE, "row 3 of 0 was asked for");
-  expect_error(get(OPD_REPORT_CONFIGURATION, 2), OPD_OUT_OF_RANGE, "row 2 of 1 was asked for");
+  expect_error(get(OPD_REPORT_DEVICES, 3), OPD_OUT_OF_RANGE, "row must be below 0, but is 3");
+  expect_error(get(OPD_REPORT_CONFIGURATION, 2), OPD_OUT_OF_RANGE, "row must be below 1, but is 2");
 }
 
 }  // namespace

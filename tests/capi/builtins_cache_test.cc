@@ -241,7 +241,7 @@ TEST(KvCache, RefusesWhatDoesNotFit) {
   expect_throws([&] { builtin("attention_kv_cache_update")(cache, rows({1})); }, OPD_INVALID_ARGUMENT,
                 "value must have 2 rows");
   expect_throws([&] { builtin("attention_kv_cache_array_popn")(tuple_of(cache), 3); }, OPD_OUT_OF_RANGE,
-                "n must be from 0 to the 2 rows in use, but is 3");
+                "n must be from 0 to 2 (the rows in use), but is 3");
   expect_throws([&] { builtin("attention_kv_cache_array_popn")(tuple_of(cache), -1); }, OPD_OUT_OF_RANGE, "but is -1");
   expect_throws([&] { builtin("attention_kv_cache_array_clear")(tuple_of(1)); }, OPD_INVALID_ARGUMENT,
                 "an item of caches must be");

@@ -100,9 +100,9 @@ TEST(PagedKvCache, ASequenceLeavesAndComesBackByACheckpoint) {
     expect_throws([&] { import(changed("\"seq_length\":37", std::string("\"seq_length\":") + length)); },
                   OPD_OUT_OF_RANGE, "seq_length of the checkpoint must be from 0 to");
   expect_throws([&] { import(changed("\"seq_length\":37", "\"seq_length\":\"x\"")); }, OPD_BAD_FORMAT,
-                "has a \"seq_length\" that is no integer");
+                "has a \"seq_length\" that is not an integer");
   expect_throws([&] { import(changed("\"seq_length\":37", "\"seq_length\":49")); }, OPD_BAD_FORMAT,
-                "has a \"logical_pages\" that is no list of 4 items");
+                "has a \"logical_pages\" that is not a list of 4 items");
   to.expect_rows();
   import(metadata);
   expect_throws([&] { to.run({5}, {1}); }, OPD_FAILED_PRECONDITION,
@@ -255,12 +255,12 @@ TEST(Checkpoint, WithOtherListsOrTypesIsRefused) {
     expect_throws([&] { cache_function("prepare_import")(cache, 5, replaced(metadata, old, now)); }, OPD_BAD_FORMAT,
                   why);
   };
-  refused(rest, "\"groups\":[]}", "has a \"groups\" that is no list of 2 items");
-  refused(rest, "\"groups\":[1,2,3]}", "has a \"groups\" that is no list of 2 items");
-  refused(rest, "\"groups\":{\"a\":1,\"b\":2}}", "has a \"groups\" that is no list of 2 items");
-  refused("\"layout_hash\":\"", "\"layout_hash\":5,\"other\":\"", "has a \"layout_hash\" that is no string");
+  refused(rest, "\"groups\":[]}", "has a \"groups\" that is not a list of 2 items");
+  refused(rest, "\"groups\":[1,2,3]}", "has a \"groups\" that is not a list of 2 items");
+  refused(rest, "\"groups\":{\"a\":1,\"b\":2}}", "has a \"groups\" that is not a list of 2 items");
+  refused("\"layout_hash\":\"", "\"layout_hash\":5,\"other\":\"", "has a \"layout_hash\" that is not a string");
   refused("\"seq_id\":5", "\"seq_id\":5.5", "the checkpoint's metadata");
-  refused("\"seq_id\":5", "\"seq_id\":null", "has a \"seq_id\" that is no integer");
+  refused("\"seq_id\":5", "\"seq_id\":null", "has a \"seq_id\" that is not an integer");
   EXPECT_EQ(cache_function("empty")(cache).to_string(), "true");
   expect_throws([&] { cache_function("prepare_import")(make_part(2), 5, metadata); }, OPD_INVALID_ARGUMENT,
                 "the checkpoint is of a cache with another layout: its hash is \"" +

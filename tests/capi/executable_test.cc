@@ -322,8 +322,8 @@ TEST(Executable, SaysWhichPartOfItsBytesIsWrong) {
   const auto at = [&](const std::string &place, const std::string &problem) { return "offset " + place + problem; };
   // The first function's kind is at 28, the memory scopes at 172, the only constant at 188.
   ASSERT_EQ(whole.find("main"), 28u + 4 + 8);
-  refused(with(28, "\3"), "is 3; 0, 1 and 2 are known");
-  refused(with(28, "\xFF\xFF\xFF\xFF"), "is -1; 0, 1 and 2 are known");
+  refused(with(28, "\3"), "is 3; 0, 1 and 2 are supported");
+  refused(with(28, "\xFF\xFF\xFF\xFF"), "is -1; 0, 1 and 2 are supported");
   const size_t constant = whole.size() - (8 + 16) - (8 + 8) - 12;
   refused(with(constant, std::string(1, static_cast<char>(OPD_MAP))),
           "is " + std::to_string(OPD_MAP) + ", which no known TVM release writes");

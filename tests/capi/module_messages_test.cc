@@ -96,8 +96,8 @@ TEST(ModuleMessages, SayWhatAFileIs) {
   EXPECT_EQ(loaded("m.so", "", OPD_BAD_FORMAT), "m.so is empty");
   EXPECT_EQ(loaded("m.so", std::string("\x01\xab", 2), OPD_BAD_FORMAT),
             "m.so starts with the bytes 01 ab at offset 0, which no known module does: a shared library and an object "
-            "file start with 7f 45 4c 46, a VM executable with 1d or 1e 15 14 42 2f de 25 d2; a C source is known by "
-            "its suffix .c");
+            "file start with 7f 45 4c 46, a VM executable with 1d or 1e 15 14 42 2f de 25 d2; a C source is "
+            "recognized by its suffix .c");
   EXPECT_TRUE(holds(loaded("m.so", "0123456789", OPD_BAD_FORMAT), "the bytes 30 31 32 33 34 35 36 37 at"));
   auto options = options_with(OPD_COPY_ALWAYS);
   for (const char *format : {"dso", "dll", "dylib"}) {  // other names of shared libraries

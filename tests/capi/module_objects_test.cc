@@ -149,9 +149,9 @@ TEST_F(ObjectTest, TellsWhatTheLinkerSaid) {
 TEST_F(ObjectTest, IsCheckedBeforeALinkerSeesIt) {
   // A linker takes a text for a script of its own, which could name any file.
   options.format = "o";
-  expect_error(load(write_text("script.o", "INPUT(/etc/passwd)"), &options), OPD_BAD_FORMAT, "is no object file");
+  expect_error(load(write_text("script.o", "INPUT(/etc/passwd)"), &options), OPD_BAD_FORMAT, "is not an object file");
   options.format = "a";
-  expect_error(load(write_text("script.a", "GROUP(/lib/libm.so)"), &options), OPD_BAD_FORMAT, "is no archive");
+  expect_error(load(write_text("script.a", "GROUP(/lib/libm.so)"), &options), OPD_BAD_FORMAT, "is not an archive");
   options.format = nullptr;
   std::string foreign = read_bytes(build_object("foreign", kSquare));
   foreign[18] = 8;  // the machine: MIPS

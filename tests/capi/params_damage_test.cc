@@ -186,7 +186,7 @@ TEST(ParamsDamage, AnArchiveSaysWhichEntryIsWrong) {
   for (const auto &test : cases) expect_error(load_error(test.bytes), OPD_BAD_FORMAT, test.message);
   expect_error(load_error(with([](Zip &z) { z.flags = 1; })), OPD_UNSUPPORTED, "the entry \"a.npy\" is encrypted");
   expect_error(load_error(with([](Zip &z) { z.method = z.local_method = 12; })), OPD_UNSUPPORTED,
-               "the entry \"a.npy\" is compressed by method 12; 0 (stored) and 8 (deflated) are known");
+               "the entry \"a.npy\" is compressed by method 12; 0 (stored) and 8 (deflated) are supported");
   expect_error(load_error("PK\5\6 too short"), OPD_BAD_FORMAT, "no end of a zip directory was found up to");
 }
 

@@ -279,7 +279,7 @@ TEST(Params, ReadsUpTo64DimensionsAndVersionsThatAreKnown) {
   for (const auto &[major, minor] : {std::pair(0, 0), {4, 0}, {1, 1}, {3, 1}})
     expect_error(load_error(npy(dict, "a", {static_cast<char>(major), static_cast<char>(minor)})), OPD_UNSUPPORTED,
                  "the .npy version at offset 6 is " + std::to_string(major) + "." + std::to_string(minor) +
-                     "; 1.0, 2.0 and 3.0 are known");
+                     "; 1.0, 2.0 and 3.0 are supported");
   const auto long_header = [&](uint32_t size) {
     std::string text = "\x93NUMPY" + std::string("\2\0", 2);
     text.append(reinterpret_cast<const char *>(&size), 4);

@@ -370,9 +370,9 @@ TEST(AFile, IsRefusedIfItIsNoRecording) {
   opd_trace *trace = nullptr;
   expect_error(opd_trace_load(directory.file("none").c_str(), &trace), OPD_NOT_FOUND, "none");
   write_bytes(directory.file("empty"), "");
-  expect_error(opd_trace_load(directory.file("empty").c_str(), &trace), OPD_BAD_FORMAT, "is no recording");
+  expect_error(opd_trace_load(directory.file("empty").c_str(), &trace), OPD_BAD_FORMAT, "is not a recording");
   write_bytes(directory.file("text"), std::string(200'000, 'x'));
-  expect_error(opd_trace_load(directory.file("text").c_str(), &trace), OPD_BAD_FORMAT, "is no recording");
+  expect_error(opd_trace_load(directory.file("text").c_str(), &trace), OPD_BAD_FORMAT, "is not a recording");
   expect_error(opd_trace_load(directory.file("").c_str(), &trace), OPD_BAD_FORMAT);
   expect_error(opd_trace_load(nullptr, &trace), OPD_INVALID_ARGUMENT);
 }
@@ -423,7 +423,7 @@ TEST(AFile, IsRefusedIfItIsAFolderOrAPipe) {
   for (const std::string &path : {pipe, folder}) {
     opd_trace *trace = nullptr;
     expect_error(opd_trace_load(path.c_str(), &trace), OPD_BAD_FORMAT,
-                 path + " is no recording: it is no regular file");
+                 path + " is not a recording: it is not a regular file");
   }
 }
 

@@ -164,14 +164,14 @@ TEST(RecordingFile, ACutOneNeverPassesForWhole) {
     EXPECT_EQ(taken.value(OPD_REPORT_CONFIGURATION, 0, "Same").view().u.int64, 0);
   }
   EXPECT_TRUE(was_unfinished);
-  EXPECT_NE(last_refusal.find("before what leads to the call is complete"), std::string::npos) << last_refusal;
+  EXPECT_NE(last_refusal.find("the parts before the call are incomplete"), std::string::npos) << last_refusal;
 }
 
 TEST(RecordingFile, OtherFilesAndNewerVersionsAreToldByName) {
   const auto path = recording_path();
   expect_throws([&] { opdyno::replay(path + ".none"); }, OPD_NOT_FOUND, "none");
   write_bytes(path, "PK\3\4 something else, which is long enough");
-  expect_throws([&] { opdyno::replay(path); }, OPD_BAD_FORMAT, "is no recording of a call");
+  expect_throws([&] { opdyno::replay(path); }, OPD_BAD_FORMAT, "is not a recording of a call");
   std::string bytes = bytes_of(record_echo(opd_int(1)));
   bytes[8] = 2;
   write_bytes(path, bytes);
@@ -185,7 +185,8 @@ TEST(RecordingFile, PathsThatCannotBeWrittenAreRefusedAtOnce) {
   const std::string folder = recording_path(".folder");
   mkdir(folder.c_str(), 0500);
   if (geteuid() != 0) expect_throws([&] { vm.record_next_call(folder + "/x"); }, OPD_IO, "x");
-  expect_throws([&] { vm.end_recording(); }, OPD_FAILED_PRECONDITION, "no call of this VM was to be recorded");
+  expect_throws([&] { vm.end_recording(); }, OPD_FAILED_PRECONDITION,
+                "no recording of a call of this VM was requested");
 }
 
 TEST(RecordingFile, OnlyTheNextCallIsRecorded) {

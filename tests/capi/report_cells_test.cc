@@ -170,7 +170,7 @@ TEST(ReportCells, UnknownNamesAreAnsweredWithTheFirstTwentyKnownOnes) {
   EXPECT_EQ(error(unknown(0), OPD_REPORT_CONFIGURATION), "the report has no configuration entry \"x\"; it has none");
   opd_value value;
   expect_error(opd_report_get(unknown(1).get(), OPD_REPORT_CALLS, 1, "n0", &value, nullptr), OPD_OUT_OF_RANGE,
-               "row 1 of a report with 1 calls was asked for");
+               "row must be below 1, but is 1");
 }
 
 TEST(ReportCells, QuoteNamesInCsvThatHaveItsSigns) {

@@ -158,7 +158,7 @@ TEST_F(AClient, RefusesArgumentsThatAreNotThere) {
         add(floats({1, 2, 3, 4}), make({1, 2, 3, 4}));
       },
       OPD_INVALID_ARGUMENT, "argument 0 of test.add_one must lie on a device of the session with " + server.address());
-  expect_throws([&] { add(DLDevice{kDLCPU, 0}); }, OPD_INVALID_ARGUMENT, "cpu:0 is no device of the session");
+  expect_throws([&] { add(DLDevice{kDLCPU, 0}); }, OPD_INVALID_ARGUMENT, "cpu:0 is not a device of the session");
   expect_throws([&] { add(make_function([](auto...) {})); }, OPD_INVALID_ARGUMENT, "a function of this process");
   expect_throws([&] { add(Executable::assemble(kAddOne).to_module()); }, OPD_INVALID_ARGUMENT, "upload its file");
   const RpcSession other = RpcSession::connect(server.address());
@@ -182,7 +182,7 @@ TEST_F(AClient, GetsErrorsWithKindAndMessage) {
     EXPECT_EQ(e.message(), "as it must (on " + server.address() + ")");
   }
   expect_throws([&] { session.load_module("absent.so"); }, OPD_CALL_FAILED, "absent.so");
-  expect_throws([&] { session.upload("../x", "x"); }, OPD_INVALID_ARGUMENT, "no name for a file");
+  expect_throws([&] { session.upload("../x", "x"); }, OPD_INVALID_ARGUMENT, "not a name for a file");
 }
 
 TEST_F(AClient, HasFilesThere) {
@@ -242,7 +242,7 @@ TEST_F(AClient, RunsAVmThere) {
   opd_vm_options elsewhere = defaults(opd_vm_options_init);
   elsewhere.devices = &cuda_here, elsewhere.num_devices = 1;
   expect_throws([&] { Vm(session.load_module("p.vmexec"), &elsewhere); }, OPD_INVALID_ARGUMENT,
-                "no device of the session");
+                "not a device of the session");
   EXPECT_EQ(floats_in(Vm(session.load_module("p.vmexec")).call("main", x)), (Floats{2, 3, 4, 5})) << "on its CPU";
   session.upload("k.c", "int nothing(void) { return 0; }");
   expect_throws([&] { Vm(session.load_module("k.c")); }, OPD_INVALID_ARGUMENT, "has no program of a VM");

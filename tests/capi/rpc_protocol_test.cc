@@ -161,8 +161,8 @@ TEST(Results, AreCheckedBeforeTheyBecomeValues) {
                                         .str());
   expect_throws([&] { f(); }, OPD_BAD_FORMAT, "is 777, which has no form here");
   expect_throws([&] { f(); }, OPD_BAD_FORMAT, "type of a result");
-  expect_throws([&] { f(); }, OPD_BAD_FORMAT, "is no handle");
-  expect_throws([&] { f(); }, OPD_BAD_FORMAT, "is no tensor");
+  expect_throws([&] { f(); }, OPD_BAD_FORMAT, "is not a handle");
+  expect_throws([&] { f(); }, OPD_BAD_FORMAT, "is not a tensor");
   expect_throws([&] { f(); }, OPD_UNSUPPORTED, "of the server is of a session there");
   session.close();
 }

@@ -9,7 +9,7 @@ namespace {
 
 TEST(Connecting, NeedsAServer) {
   for (const char *wrong : {"", "9090", "host", "host:", ":9090", "host:0", "host:65536", "host:9a", "[::1]"})
-    expect_throws([&] { RpcSession::connect(wrong); }, OPD_INVALID_ARGUMENT, "is no address");
+    expect_throws([&] { RpcSession::connect(wrong); }, OPD_INVALID_ARGUMENT, "is not an address");
   Listener *none = new Listener([](int) {});
   const std::string gone = none->address();
   delete none;
@@ -164,9 +164,9 @@ TEST(ABadServer, EndsTheSession) {
   };
   for (const Case &one :
        {Case{Packet(), "the server closed the connection"},
-        Case{Packet().raw<uint64_t>(100).raw<int32_t>(kReturn), "amid a message"},
+        Case{Packet().raw<uint64_t>(100).raw<int32_t>(kReturn), "inside a message"},
         Case{Packet().raw<uint64_t>(UINT64_MAX).raw<int32_t>(kReturn), "an answer has 18446744073709551615 bytes"},
-        Case{Packet().raw<uint64_t>(uint64_t{3} << 30).raw<int32_t>(kReturn), "amid a message"},
+        Case{Packet().raw<uint64_t>(uint64_t{3} << 30).raw<int32_t>(kReturn), "inside a message"},
         Case{Packet().raw<uint64_t>(2).raw<int16_t>(0), "an answer has 2 bytes"},
         Case{framed(Packet().raw<int32_t>(kCallFunc)), "answers with the code 3"}}) {
     AServer server(one.answer);
@@ -313,7 +313,7 @@ TEST(ABadServer, SendsOtherBytesThanItWasAskedFor) {
     float numbers[4];
     const Tensor given = Tensor::of(found);
     expect_throws([&] { given.copy_to_bytes(numbers, sizeof numbers); }, OPD_BAD_FORMAT,
-                  "the server at " + server.address() + " did not send the 16 bytes that it was asked for");
+                  "the server at " + server.address() + " did not send the 16 requested bytes");
     session.close();
   }
 }
@@ -395,7 +395,8 @@ TEST(ATracker, GivesAServer) {
     send_all(connection, Packet().plain("HTTP"));
     wait_for_end(connection);
   });
-  expect_throws([&] { RpcSession::request(other.address(), &key); }, OPD_BAD_FORMAT, "no tracker of TVM's");
+  expect_throws([&] { RpcSession::request(other.address(), &key); }, OPD_BAD_FORMAT,
+                " is not a TVM tracker: it answered ");
   for (const int32_t size : {-1, (16 << 20) + 1}) {
     Listener endless([&](int connection) {
       receive(connection, 4);

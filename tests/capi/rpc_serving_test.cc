@@ -137,7 +137,7 @@ TEST(Serving, HasLimits) {
 
 TEST(Serving, NeedsASocketAndOptionsThatMakeSense) {
   for (const int descriptor : {-1, 0, 12345})
-    expect_error(opd_rpc_serve(descriptor, nullptr), OPD_INVALID_ARGUMENT, "is no socket of a connection");
+    expect_error(opd_rpc_serve(descriptor, nullptr), OPD_INVALID_ARGUMENT, "is not a socket of a connection");
   opd_rpc_serve_options wrong = options();
   wrong.max_packet_bytes = 0;
   expect_error(opd_rpc_serve(0, &wrong), OPD_INVALID_ARGUMENT, "max_packet_bytes");

@@ -160,8 +160,8 @@ TEST_F(ASession, HasFilesOfTheClientUntilItEnds) {
   EXPECT_EQ(session.call("tvm.rpc.server.remove", 1, Packet().string("a")).type(), OPD_NONE);
   EXPECT_EQ(text_of("listdir", 1, Packet().string(".")), "b");
   for (const std::string name : {"", "..", "../b", "/etc/passwd", ".hidden", "d/b", "a\nb"}) {
-    expect_refused(session.call("tvm.rpc.server.upload", 2, Packet().string(name).bytes("x")), "no name for a file");
-    expect_refused(session.call("tvm.rpc.server.download", 1, Packet().string(name)), "no name for a file");
+    expect_refused(session.call("tvm.rpc.server.upload", 2, Packet().string(name).bytes("x")), "not a name for a file");
+    expect_refused(session.call("tvm.rpc.server.download", 1, Packet().string(name)), "not a name for a file");
   }
   expect_refused(session.call("tvm.rpc.server.load_module", 1, Packet().string("absent.so")), "absent.so");
   EXPECT_EQ(session.end(), nullptr);
@@ -541,7 +541,7 @@ TEST_F(ASession, EndsAfterAPacketThatIsTooSmall) {
 
 TEST_F(ASession, FailsIfItEndsWithinAPacket) {
   session.send(Packet().raw<uint64_t>(100).raw<int32_t>(kCallFunc).str());
-  expect_error(session.end(), OPD_IO, "amid a message");
+  expect_error(session.end(), OPD_IO, "inside a message");
 }
 
 }  // namespace

@@ -203,7 +203,7 @@ TEST_F(Tls, IsNotSpokenByAPlainServer) {
     EXPECT_NE(std::string(opd_error_message(error)).find("the client speaks TLS"), std::string::npos);
     opd_error_release(error);
   });
-  expect_throws([&] { RpcSession::connect(plain.address(), &trusting); }, OPD_IO, "as one without TLS does");
+  expect_throws([&] { RpcSession::connect(plain.address(), &trusting); }, OPD_IO, "as a server without TLS does");
   Listener other([](int connection) {  // of another protocol
     send_all(connection, Packet().plain("220 mail.example ready for anything that is not TLS\r\n"));
     wait_for_end(connection);
@@ -236,7 +236,7 @@ TEST_F(Tls, ACutHandshakeIsAnErrorAtOnce) {
     wait_for_end(client);
     close(client);
     const std::string end = server.last_end();
-    EXPECT_NE(end.find("closed the connection amid the handshake of TLS"), std::string::npos) << size << ": " << end;
+    EXPECT_NE(end.find("closed the connection during the TLS handshake"), std::string::npos) << size << ": " << end;
     EXPECT_EQ(server.last_code(), OPD_IO);
   }
 }
@@ -245,7 +245,7 @@ TEST_F(Tls, AHandshakeHasTheTimeOfConnecting) {
   Listener silent([](int connection) { wait_for_end(connection); });
   trusting.connect_timeout_ns = 50'000'000;
   expect_throws([&] { RpcSession::connect(silent.address(), &trusting); }, OPD_DEADLINE_EXCEEDED,
-                "stopped amid the handshake of TLS");
+                "stopped during the TLS handshake");
 }
 
 TEST_F(Tls, ChangedBytesEndTheSession) {
@@ -337,7 +337,8 @@ TEST_F(Tls, RefusesFilesThatAreNone) {
   trusting.tls_name = nullptr;
   for (const char *wrong : {"", "12", "g123456789012345678901234567890123456789012345678901234567890123"}) {
     trusting.tls_fingerprint = wrong;
-    expect_throws([&] { RpcSession::connect(none.address(), &trusting); }, OPD_INVALID_ARGUMENT, "is no fingerprint");
+    expect_throws([&] { RpcSession::connect(none.address(), &trusting); }, OPD_INVALID_ARGUMENT,
+                  "is not a fingerprint");
   }
 }
 

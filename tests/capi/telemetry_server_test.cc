@@ -72,7 +72,7 @@ TEST_F(TelemetryServer, SaysWhyItRefuses) {
   EXPECT_EQ(answer("PUT /metrics HTTP/1.1"),
             refusal("405 Method Not Allowed", "Only GET and HEAD are answered.\n", "Allow: GET, HEAD\r\n"));
   for (const char *line : {"GET /metrics", "GET", "GET /metrics HTTP/2"})
-    EXPECT_EQ(answer(line), refusal("400 Bad Request", "This is no request of HTTP/1.1.\n")) << line;
+    EXPECT_EQ(answer(line), refusal("400 Bad Request", "This is not a request of HTTP/1.1.\n")) << line;
   const auto of_size = [](size_t size) {
     const std::string begin = "GET /metrics HTTP/1.1\r\nA: ";
     return begin + std::string(size - begin.size(), 'a');

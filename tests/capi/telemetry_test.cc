@@ -323,9 +323,10 @@ TEST(TelemetryOptions, AreChecked) {
   refused([](Options &o) { o.max_series = 0; }, OPD_INVALID_ARGUMENT, "max_series");
   refused([](Options &o) { o.max_bytes = 0; }, OPD_INVALID_ARGUMENT, "max_bytes");
   for (const char *address : {"9464", "127.0.0.1", "127.0.0.1:99999", ":9464", "127.0.0.1:94x"})
-    refused([&](Options &o) { o.prometheus_address = address; }, OPD_INVALID_ARGUMENT, "is no address");
+    refused([&](Options &o) { o.prometheus_address = address; }, OPD_INVALID_ARGUMENT, "is not an address");
   refused([](Options &o) { o.prometheus_address = "[::1:9464"; }, OPD_INVALID_ARGUMENT, "a '[' without a ']'");
-  refused([](Options &o) { o.prometheus_address = "example.org:1"; }, OPD_INVALID_ARGUMENT, "is no address of this");
+  refused([](Options &o) { o.prometheus_address = "example.org:1"; }, OPD_INVALID_ARGUMENT,
+          "is not an address of this");
   refused([](Options &o) { o.prometheus_address = "192.0.2.1:0"; }, OPD_IO, "cannot listen at 192.0.2.1:0");
   refused([](Options &o) { o.otlp_endpoint = "https://a:1"; }, OPD_UNSUPPORTED, "without TLS");
   for (const char *url : {"127.0.0.1:4318", "ftp://a", "http://", "http://u:p@a", "http://a b", "http://a\r\nX: y"})

@@ -55,7 +55,7 @@ TEST(VmAlloc, EachTensorThatMachineCodeMakesIsChecked) {
   for (const int64_t bad : {128, -64, 65})
     expect_throws([&] { vm.call("main", use, 64, bad); }, OPD_INVALID_ARGUMENT,
                   "a tensor of 16 bytes at offset " + std::to_string(bad) + " does not fit a storage of 80 bytes");
-  expect_throws([&] { vm.call("main", use, 64, 32); }, OPD_INVALID_ARGUMENT, "offset 32 is no multiple of 64");
+  expect_throws([&] { vm.call("main", use, 64, 32); }, OPD_INVALID_ARGUMENT, "offset 32 is not a multiple of 64");
 }
 
 TEST(VmAlloc, AnotherCountOfArgumentsIsAnErrorOfTheCall) {

@@ -397,7 +397,7 @@ TEST(Vm, ATensorAtAnOffsetThatKernelsCannotReadIsRefused) {
     Handle<opd_shape> shape;
     const int64_t four = 4;
     check(opd_shape_create(&four, 1, shape.out()));
-    expect_throws([&] { vm.call("main", arg(shape)); }, OPD_INVALID_ARGUMENT, "offset 8 is no multiple of 64");
+    expect_throws([&] { vm.call("main", arg(shape)); }, OPD_INVALID_ARGUMENT, "offset 8 is not a multiple of 64");
   }
 }
 

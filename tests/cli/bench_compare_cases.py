@@ -76,15 +76,15 @@ class BenchCompare(CliTest):
 
     def test_a_base_of_nonsense_is_refused(self):
         for member, wrong, message in (
-            ("concurrency", 0, "concurrency is no whole number from 1 to 9007199254740992"),
-            ("flushed_bytes", -1, "flushed_bytes is no whole number from 0 to 9007199254740992"),
-            ("flushed_bytes", 2**53 + 2, "flushed_bytes is no whole number from 0 to 9007199254740992"),
-            ("clock", 3, "clock is no text"),
-            ("concurrency", -3, "concurrency is no whole number from 1"),
-            ("concurrency", "2", "concurrency is no whole number from 1"),
-            ("threads", 1.5, "threads is no whole number from 1"),
-            ("flushed_bytes", 1e300, "flushed_bytes is no whole number from 0"),
-            ("function", 7, "function is no text"),
+            ("concurrency", 0, "concurrency is not a whole number from 1 to 9007199254740992"),
+            ("flushed_bytes", -1, "flushed_bytes is not a whole number from 0 to 9007199254740992"),
+            ("flushed_bytes", 2**53 + 2, "flushed_bytes is not a whole number from 0 to 9007199254740992"),
+            ("clock", 3, "clock is not text"),
+            ("concurrency", -3, "concurrency is not a whole number from 1"),
+            ("concurrency", "2", "concurrency is not a whole number from 1"),
+            ("threads", 1.5, "threads is not a whole number from 1"),
+            ("flushed_bytes", 1e300, "flushed_bytes is not a whole number from 0"),
+            ("function", 7, "function is not text"),
             ("arguments", "x", "arguments holds something else than texts"),
             ("arguments", ["x", 1], "arguments holds something else than texts"),
         ):

@@ -152,7 +152,7 @@ class CheckBounds(CliTest):
         (WORK / "host.opdasm").write_text(programs.program(host))
         words = ["run", "host.opdasm", "-i", "4xf32=0", "--import", "bounds.so", "--check-bounds"]
         message = self.check(0, *words, silent=False).stderr
-        rest = "; not checked, because they are no kernels of MOD: relax.run.shape_to_tensor\n"
+        rest = "; not checked, because they are not kernels of MOD: relax.run.shape_to_tensor\n"
         self.assertEqual("opdyno run: checked 1 call of 1 kernel" + rest, message)
 
     def test_kernels_of_other_devices_are_refused(self):

@@ -425,7 +425,7 @@ class ControlPath(ControlTest, CliTest):
 
     def test_a_file_is_left_alone_and_a_bad_path_is_named(self):
         (WORK / "precious").write_text("text")
-        for path, message in ((WORK / "precious", "exists and is no socket"), (WORK / "no" / "where", "No such file or directory"),
+        for path, message in ((WORK / "precious", "exists and is not a socket"), (WORK / "no" / "where", "No such file or directory"),
                               ("x" * 200, "has at most 107 bytes")):
             with Server(path, wait=False, CONTROL_SERVER_LOG="1") as server:
                 eventually(lambda: not server.threads("opdyno-control"), "it still tries")

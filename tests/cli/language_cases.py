@@ -308,7 +308,7 @@ KERNEL(silu_more) {
 
         self.assertIn("leave out 'decode', or name them", refused(LLAMA, LLAMA, "decode", "--prefill", "3"))
         self.assertIn("--input does not go with --prefill and --decode", refused(LLAMA, LLAMA, "--prefill", "3", "-i", "i64=1"))
-        self.assertIn("add_one.opdasm is no program of a language model", refused(LLAMA, "add_one.opdasm", "--import", "kernels.c", "--prefill", "3"))
+        self.assertIn("add_one.opdasm is not a program of a language model", refused(LLAMA, "add_one.opdasm", "--import", "kernels.c", "--prefill", "3"))
         self.assertIn("the deadline passed", refused(LLAMA, LLAMA, "--prefill", "64", "--decode", "10000", "--timeout", "300ms", expect=FAILED))
 
 
@@ -347,7 +347,7 @@ class LanguageConventions(CliTest):
 
     def test_parameters_of_other_kinds_are_refused_with_their_names(self):
         words = ("variants.so", "--decode", "3", "--create-function", "in_order", "--prefill-function")
-        self.assertIn("parameter s of takes_a_shape is of the kind shape, with which no function of a language model is known",
+        self.assertIn("parameter s of takes_a_shape is of the kind shape, which functions of a language model do not support",
                       self.refused(*words, "takes_a_shape"))
         said = " ".join(self.check(USAGE, "profile", *words, "gives_a_scalar").stderr.split())
         self.assertIn("gives_a_scalar returns no logits, but Tensor(float32[], cpu:0); name another function by --prefill-function", said)
@@ -407,7 +407,7 @@ class LanguageConventions(CliTest):
 
     def test_what_is_no_language_model_is_refused_with_what_was_looked_for(self):
         message = self.refused("two_functions.opdasm", "--prefill", "3")
-        self.assertIn("two_functions.opdasm is no program of a language model as --prefill and --decode need one: it has the functions first, second, "
+        self.assertIn("two_functions.opdasm is not a program of a language model as --prefill and --decode need one: it has the functions first, second, "
                       "but none that makes a KV cache (create_tir_paged_kv_cache, create_paged_kv_cache, ", message)
         self.assertIn("none that computes prompts (batch_prefill, prefill) and none that decodes tokens (batch_decode, decode)", message)
         self.assertIn("say so by --create-function, --prefill-function, --decode-function", message)

@@ -206,7 +206,7 @@ class Compared(CliTest):
         words = ("run", "identity.opdasm", "--expect", "alone.npy", "-i")
         self.assertIn("out: as expected", self.succeeds(*words, "2xf32=1,2"))
         self.assertIn("1 of 2 elements differ, worst at [1]", self.fails(MISMATCH, *words, "2xf32=1,3"))
-        self.assertIn("out: the result is no tensor, number or shape\n", self.fails(MISMATCH, *words, "str=text"))
+        self.assertIn("out: the result is not a tensor, number or shape\n", self.fails(MISMATCH, *words, "str=text"))
 
     def test_keys_name_the_kind_of_a_value_after_a_colon(self):
         npy.save(

@@ -275,7 +275,7 @@ class Replay(CliTest):
         self.assertIn("kernels.c holds no VM program", self.fails(REFUSED, "replay", "x.opdrec", "--with", "kernels.c"))
         self.assertIn("cannot open none.opdrec", self.fails(FAILED, "replay", "none.opdrec"))
         (WORK / "other.opdrec").write_text("something else, which is long enough to be read")
-        self.assertIn("other.opdrec is no recording of a call", self.fails(REFUSED, "replay", "other.opdrec"))
+        self.assertIn("other.opdrec is not a recording of a call", self.fails(REFUSED, "replay", "other.opdrec"))
         self.record()
         content = bytearray((WORK / "call.opdrec").read_bytes())
         content[len(content) // 2] ^= 1

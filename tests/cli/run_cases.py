@@ -243,11 +243,11 @@ class Inputs(CliTest):
             self.assertIn(spec, message)
             return message
 
-        self.assertIn("is no type", mistake("4xg32"))
-        self.assertIn("is no type", mistake("4y8xf32"))
-        self.assertIn("is no type", mistake("-4xf32"))
+        self.assertIn("is not a type", mistake("4xg32"))
+        self.assertIn("is not a type", mistake("4y8xf32"))
+        self.assertIn("is not a type", mistake("-4xf32"))
         self.assertIn("write 0dxf32", mistake("f32=1"))
-        self.assertIn("is no number", mistake("4xf32=one"))
+        self.assertIn("is not a number", mistake("4xf32=one"))
         self.assertIn("2 numbers are given for 4 elements", mistake("4xf32=1,2"))
         self.assertIn("300 does not fit", mistake("4xi8=300"))
         self.assertIn("0.5 does not fit", mistake("4xi8=0.5"))
@@ -257,14 +257,14 @@ class Inputs(CliTest):
         for spec in ("4xf32=rand(1)", "4xf32=rand(0,1,2)", "4xf32=rand(a,1)", "4xf32=rand(0,b)"):
             self.assertIn("rand takes two numbers", mistake(spec))
         for spec in ("4xf32=rand(0,1", "4xf32=rand0,1)", "4xf32=rand(0,1)x", "4xf32=ranges"):
-            self.assertIn("is no number", mistake(spec))
+            self.assertIn("is not a number", mistake(spec))
         for spec in ("shape(2,3", "shape2,3)", "shape(2,3)x", "tuple(i64=1", "tuplei64=1)"):
-            self.assertIn("is no type", mistake(spec))
+            self.assertIn("is not a type", mistake(spec))
         self.assertIn("the items of a tuple have no names", mistake("tuple(a:i64=1)"))
         self.assertIn("i64=7", mistake("i64=1.5"))
         self.assertIn("i64=7", mistake("i64"))
         self.assertIn("bool=true", mistake("bool"))
-        self.assertIn("is no type", mistake("none=1"))
+        self.assertIn("is not a type", mistake("none=1"))
         self.assertIn("i64=7", mistake("i64=seven"))
         self.assertIn("f64=0.5", mistake("f64"))
         self.assertIn("bool=true", mistake("bool=maybe"))

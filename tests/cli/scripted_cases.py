@@ -143,13 +143,13 @@ class ScriptedTop(ScriptedTest, CliTest):
     def test_what_is_no_opdyno_is_named(self):
         path = WORK / "scripted"
         for answers, message in (
-            ([b"HTTP/1.1 400 Bad Request\n"], f"what listens at {path} is no opdyno"),
+            ([b"HTTP/1.1 400 Bad Request\n"], f"what listens at {path} is not opdyno"),
             ([{"hello": 1}], f"what listens at {path} did not start a recording"),
             ([], f"what listens at {path} did not start a recording"),
             ([{"error": "no\x1bway"}], "no way"),
             ([BEGIN], "a server (process 4711) has ended"),
             ([BEGIN, {"error": "too bad"}], "too bad"),
-            ([b"x" * (18 << 20)], f"what listens at {path} is no opdyno"),
+            ([b"x" * (18 << 20)], f"what listens at {path} is not opdyno"),
         ):
             result, _ = self.command("top", answers=answers, code=FAILED)
             self.assertEqual(f"opdyno top: {message}\n", result.stderr)
@@ -209,10 +209,10 @@ class ScriptedRecord(ScriptedTest, CliTest):
         for answers, message in (
             ([], "the process ended before its trace was received"),
             ([{"bytes": 5}, b"less"], "the process ended before all was received"),
-            ([{"bytes": 0}], "what the process sent is no trace"),
-            ([{"bytes": -1}], "what the process sent is no trace"),
-            ([{"bytes": (1 << 20) + 1}], "what the process sent is no trace"),
-            ([{"other": 1}], "what the process sent is no trace"),
+            ([{"bytes": 0}], "what the process sent is not a trace"),
+            ([{"bytes": -1}], "what the process sent is not a trace"),
+            ([{"bytes": (1 << 20) + 1}], "what the process sent is not a trace"),
+            ([{"other": 1}], "what the process sent is not a trace"),
             ([{"error": "out of memory"}], "out of memory"),
         ):
             result, _ = self.command("record", "-o", "never.json", answers=[BEGIN, *answers], code=FAILED)

@@ -109,7 +109,7 @@ class ServeRpc(ServerCliTest):
                 "ConnectionError: the session's process was ended by SIGSEGV (it used memory that is not there) in the operator crashes",
                 str(failed.exception),
             )
-            self.expect_message(r"^session 2 ends: its process was ended by signal 11 \(Segmentation fault\), amid the operator crashes$")
+            self.expect_message(r"^session 2 ends: its process was ended by signal 11 \(Segmentation fault\), in the operator crashes$")
         else:
             self.expect_message(r"^session 2 ends: its process exited with code \d+$")
         self.assertEqual([1.0], other.read(other.floats([1]), 1))
@@ -161,8 +161,8 @@ class ServeRpc(ServerCliTest):
     def test_a_session_may_have_a_limit_of_time(self):
         port = self.serve("--session-limit", "6s")
         self.expect_end(self.client_of_an_endless_call(port), "the server (its time, --session-limit 6s, was over)")
-        amid = "" if HAS_TSAN else ", amid the operator never_ends"  # see expect_end()
-        self.expect_message("^session 1 ends: its time, --session-limit 6s, was over%s$" % amid)
+        place = "" if HAS_TSAN else ", in the operator never_ends"  # see expect_end()
+        self.expect_message("^session 1 ends: its time, --session-limit 6s, was over%s$" % place)
         idle = self.client(port, "k")
         self.assertEqual([2.0], idle.read(idle.floats([2]), 1))
         self.expect_message("^session 2 ends: its time, --session-limit 6s, was over$")
@@ -214,7 +214,7 @@ class ServeRpc(ServerCliTest):
             why = "signal 9 (Killed)" if kills == 7 else "SIGKILL (the kernel had no memory left: the machine, or the control group of the server, has "
             self.assertIn("ended in main: the session's process was ended by " + why, ended.stderr)
             self.assertIn(" in the operator never_ends", ended.stderr)
-            self.expect_message(r"^session %d ends: its process was ended by .*, amid the operator never_ends$" % number)
+            self.expect_message(r"^session %d ends: its process was ended by .*, in the operator never_ends$" % number)
 
     @staticmethod
     def noted_by(session):

@@ -231,7 +231,7 @@ class ServeSandbox(ServerCliTest):
             client, run = self.attacker(port, name, 1)
             with self.assertRaisesRegex(RemoteError, r"ended by %s \(the session has used up its 3 s of CPU time\)" % signal):
                 run()
-            self.expect_message("^session %d ends: it used up its 3 s of CPU time(, amid the operator %s)?$" % (number, name))
+            self.expect_message("^session %d ends: it used up its 3 s of CPU time(, in the operator %s)?$" % (number, name))
         self.assertEqual([1.0], other.read(other.floats([1]), 1))
         self.assertEqual([2.0], (again := self.client(port, "k")).read(again.floats([2]), 1))
 
@@ -281,7 +281,7 @@ class ServeSandbox(ServerCliTest):
         why = "its files take more of the disk than the %d MiB that --file-limit allows"
         with self.assertRaisesRegex(RemoteError, r"ended by the server \(%s\) in the operator fills_the_disk$" % why % (1 + 256)):
             run()
-        self.expect_message("^session 1 ends: %s, amid the operator fills_the_disk$" % why % (1 + 256))
+        self.expect_message("^session 1 ends: %s, in the operator fills_the_disk$" % why % (1 + 256))
         self.assertEqual([2.0], (again := self.client(port, "k")).read(again.floats([2]), 1))
         again.close()
         if os.geteuid() == 0:

@@ -108,7 +108,7 @@ class ServeTls(ServerCliTest):
         self.assertIn("the server demands TLS", self.fails(FAILED, *ADD_ONE, *self.on(port)))
         plain = self.serve()
         message = self.fails(FAILED, *ADD_ONE, *self.on(plain, tls_ca=DATA / "ca.pem"))
-        self.assertIn("the server closed the connection instead of a handshake of TLS", message)
+        self.assertIn("the server closed the connection instead of a TLS handshake", message)
         self.expect_message("^session 1 ends: .*the client speaks TLS, for which this server has no certificate$")
 
     def test_the_secret_is_proved_within_tls(self):

@@ -220,7 +220,7 @@ class TelemetryForACollector(ServerCliTest):
         with self.assertRaises((EOFError, ConnectionError, RemoteError)):
             client.call(client.kernel("crash.c", "crashes"))
         # The latter by a sanitizer.
-        why = r"its process (was ended by signal 11 \(Segmentation fault\), amid the operator crashes|exited with code \d+)"
+        why = r"its process (was ended by signal 11 \(Segmentation fault\), in the operator crashes|exited with code \d+)"
         self.expect_message(f"^session 1 ends: {why}$")
         self.stop()
         spans = self.spans()

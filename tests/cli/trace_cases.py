@@ -127,5 +127,5 @@ class TraceFiles(CliTest):
         self.assertIn("whole.events", self.fails(USAGE, "trace", "recover", "whole.events", "-o", "whole.events"))
         self.assertIn("none.events", self.fails(REFUSED, "trace", "table", "none.events"))
         (WORK / "text.events").write_text("text")
-        self.assertIn("is no recording", self.fails(REFUSED, "trace", "table", "text.events"))
+        self.assertIn("is not a recording", self.fails(REFUSED, "trace", "table", "text.events"))
         self.assertIn("/none/x.json", self.fails(FAILED, "trace", "recover", "whole.events", "-o", "/none/x.json"))

@@ -394,8 +394,8 @@ TEST_F(RecordedCuda, GivesTheDriverNoBytesThatItWouldReadBeyond) {
   refuses("ptx",
           "\x7f"
           "ELF",
-          "byte 0 is no character");
-  refuses("ptx", "\xb1\x43\x62\x46", "byte 0 is no character");  // a descriptor with an address
+          "byte 0 is not a character");
+  refuses("ptx", "\xb1\x43\x62\x46", "byte 0 is not a character");  // a descriptor with an address
   refuses("cubin",
           "\x7f"
           "ELF",

@@ -119,9 +119,9 @@ TEST_F(ADevice, HasStreamsUnlessItsWorkEndsAtOnce) {
   EXPECT_EQ(opdyno::set_stream(device(), nullptr), stream.get());
   opdyno::sync(device());
   int place = 0;
-  expect_throws([&] { opdyno::set_stream(device(), &place); }, OPD_INVALID_ARGUMENT, "is no stream of");
-  expect_error(opd_stream_sync(device(), &place), OPD_INVALID_ARGUMENT, "is no stream of");
-  expect_error(opd_stream_free(device(), &place), OPD_INVALID_ARGUMENT, "is no stream of");
+  expect_throws([&] { opdyno::set_stream(device(), &place); }, OPD_INVALID_ARGUMENT, "is not a stream of");
+  expect_error(opd_stream_sync(device(), &place), OPD_INVALID_ARGUMENT, "is not a stream of");
+  expect_error(opd_stream_free(device(), &place), OPD_INVALID_ARGUMENT, "is not a stream of");
 }
 
 // The work of a stream that nobody else waits for: at its end it has been done often.
@@ -180,7 +180,8 @@ TEST_F(ADevice, SaysWhatIsWrongWithALaunch) {
                 "argument 1 of kernel scale must lie on");
   expect_throws([&] { scale(there, there, "x", 0, 1, 32); }, OPD_INVALID_ARGUMENT, "");
   expect_throws([&] { scale(there, 5, 1.0, 0, 1, 32); }, OPD_INVALID_ARGUMENT, "argument 1 of kernel scale");
-  expect_throws([&] { scale(there, there, 1.0, 0, -1, 32); }, OPD_OUT_OF_RANGE, "launch value 0 of kernel scale is -1");
+  expect_throws([&] { scale(there, there, 1.0, 0, -1, 32); }, OPD_OUT_OF_RANGE,
+                "launch value 0 of kernel scale must be from 0 to 4294967295, but is -1");
   expect_throws([&] { scale(there, there, 1.0, 0, 1, int64_t{1} << 32); }, OPD_OUT_OF_RANGE, "launch value 1");
   expect_throws([&] { kernels.function("nothing", 1); }, OPD_NOT_FOUND, "nothing");
   scale(there, there, 1.0, 5, 0, 32);  // no block: nothing runs

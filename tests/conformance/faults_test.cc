@@ -344,7 +344,7 @@ TEST_F(AFaultyDevice, HasNoTimerInAStreamThatEnded) {
   void *stream = nullptr;
   check(opd_stream_create(device, &stream));
   opdyno::set_stream(device, stream);
-  expect_throws([&] { opdyno::Evaluator(ends, &options)(); }, OPD_INVALID_ARGUMENT, "is no stream of vpi:0");
+  expect_throws([&] { opdyno::Evaluator(ends, &options)(); }, OPD_INVALID_ARGUMENT, "is not a stream of vpi:0");
   EXPECT_EQ(SimulatedDevice::get().counts(), before);
 }
 

@@ -154,11 +154,13 @@ TEST_F(ALaunch, HasTheValuesThatItsTagsName) {
     for (const int64_t wrong : {int64_t{-1}, int64_t{UINT32_MAX} + 1}) {
       values[static_cast<size_t>(i)] = opd_int(wrong);
       expect_error(opd_function_call(first.get(), values.data(), 9, &result), OPD_OUT_OF_RANGE,
-                   "launch value " + std::to_string(i) + " of kernel first is " + std::to_string(wrong));
+                   "launch value " + std::to_string(i) + " of kernel first must be from 0 to 4294967295, but is " +
+                       std::to_string(wrong));
     }
   }
-  expect_throws([&] { second(-1, 6); }, OPD_OUT_OF_RANGE, "launch value 0 of kernel second is -1");
-  expect_throws([&] { second(1, -6); }, OPD_OUT_OF_RANGE, "launch value 1 of kernel second is -6");
+  expect_throws([&] { second(-1, 6); }, OPD_OUT_OF_RANGE, "launch value 0 of kernel second must be >= 0, but is -1");
+  expect_throws([&] { second(1, -6); }, OPD_OUT_OF_RANGE,
+                "launch value 1 of kernel second must be from 0 to 4294967295, but is -6");
   expect_throws([&] { second(1); }, OPD_INVALID_ARGUMENT,
                 "kernel second takes 0 arguments and 2 launch values, but was given 1");
   EXPECT_TRUE(launched().empty());

@@ -256,7 +256,7 @@ TEST_F(AProgramForVulkan, SaysWhatIsWrongWithALaunch) {
   expect_throws([&] { scale(x, x, 1.0, 0, int64_t{UINT32_MAX}, 4); }, OPD_INVALID_ARGUMENT,
                 "cannot be launched with 4294967295 x 1 x 1 blocks: vulkan:0 has at most ");
   expect_throws([&] { scale(x, Value(), 1.0, 0, 1, 4); }, OPD_INVALID_ARGUMENT,
-                "argument 1 of kernel scale is no tensor");
+                "argument 1 of kernel scale is not a tensor");
   char *const begin = static_cast<char *>(x.view().data);
   expect_throws([&] { scale(x, opd_pointer(begin + 1), 1.0, 0, 1, 4); }, OPD_INVALID_ARGUMENT,
                 "argument 1 of kernel scale begins 1 bytes into its buffer; vulkan:0 can begin at multiples of ");

@@ -35,7 +35,7 @@ void raise_current(JNIEnv *env) {
   } catch (const std::bad_alloc &) {
     throw_new(env, "java/lang/OutOfMemoryError", "there is no memory outside of Java's heap");
   } catch (const std::length_error &) {
-    throw_new(env, "java/lang/OutOfMemoryError", "more is asked for than memory can have");
+    throw_new(env, "java/lang/OutOfMemoryError", "the requested size exceeds any memory");
   } catch (const std::exception &failed) {
     raise(env, opd_error_create(OPD_INTERNAL, "RuntimeError", failed.what()));
   } catch (...) { raise(env, opd_error_create(OPD_INTERNAL, "RuntimeError", "native code failed")); }

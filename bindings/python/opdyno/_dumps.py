@@ -29,7 +29,7 @@ def _form_of(path: str) -> int:
     for suffix, form in _FORMS.items():
         if name.endswith(suffix):
             return form
-    raise ValueError(f"the suffix of {path!r} names no form of a trace; known are {', '.join(_FORMS)}, each also with .gz")
+    raise ValueError(f"the suffix of {path!r} names no form of a trace; supported are {', '.join(_FORMS)}, each also with .gz")
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,7 @@ class Module(Object):
     def __getitem__(self, name: str) -> Function:
         """Returns `get_function(name)`."""
         if not isinstance(name, str):
-            raise TypeError("a function is asked for by its name")
+            raise TypeError("the name of a function must be a str")
         return self.get_function(name)
 
     def __call__(self, *args: Any) -> Any:

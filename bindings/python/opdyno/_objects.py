@@ -147,7 +147,7 @@ def convert_to_object(value: Any, span: Any = None) -> Any:
     is not used. Source: TVM's convert_to_object.
     """
     if callable(value) and not isinstance(value, (_native.Handle, ObjectGeneric)):
-        raise TypeError(f"a {type(value).__name__} is no object; convert() makes a function of a callable")
+        raise TypeError(f"a {type(value).__name__} is not an object; convert() makes a function of a callable")
     return _native.convert(value)
 
 

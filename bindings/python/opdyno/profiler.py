@@ -287,7 +287,7 @@ def _known_activities(activities: Iterable[Any]) -> list[ProfilerActivity]:
     for activity in activities:
         name = getattr(activity, "name", None)
         if name not in ProfilerActivity.__members__:
-            raise ValueError(f"{activity!r} is no activity; known are {', '.join(ProfilerActivity.__members__)}")
+            raise ValueError(f"{activity!r} is not an activity; the activities are {', '.join(ProfilerActivity.__members__)}")
         known = ProfilerActivity[str(name)]
         if known in supported_activities():
             found.append(known)

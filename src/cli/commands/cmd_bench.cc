@@ -128,13 +128,13 @@ std::optional<int64_t> read_setting(const cJSON *all, const char *name, int64_t 
       number->valuedouble <= static_cast<double>(most))
     if (const auto whole = static_cast<int64_t>(number->valuedouble); static_cast<double>(whole) == number->valuedouble)
       return whole;
-  fail_file(cat(path, ": ", name, " is no whole number from ", least, " to ", most));
+  fail_file(cat(path, ": ", name, " is not a whole number from ", least, " to ", most));
 }
 
 std::optional<std::string> read_text(const cJSON *all, const char *name, const std::string &path) {
   const cJSON *text = json_member(all, name);
   if (!text) return std::nullopt;
-  if (!cJSON_IsString(text)) fail_file(cat(path, ": ", name, " is no text"));
+  if (!cJSON_IsString(text)) fail_file(cat(path, ": ", name, " is not text"));
   return text->valuestring;
 }
 

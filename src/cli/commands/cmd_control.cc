@@ -74,12 +74,12 @@ class ControlClient {
     size_t end = 0;
     for (size_t seen = 0; (end = received_.find('\n', seen)) == std::string::npos;) {
       seen = received_.size();
-      if (seen > most_of_a_line) throw Failure(Exit::failed, cat("what listens at ", path_, " is no opdyno"));
+      if (seen > most_of_a_line) throw Failure(Exit::failed, cat("what listens at ", path_, " is not opdyno"));
       if (!fill()) return nullptr;
     }
     Json line(cJSON_ParseWithLength(received_.data(), end));
     received_.erase(0, end + 1);
-    if (!line) throw Failure(Exit::failed, cat("what listens at ", path_, " is no opdyno"));
+    if (!line) throw Failure(Exit::failed, cat("what listens at ", path_, " is not opdyno"));
     make_printable(line.get());
     if (const std::string error = json_string(line.get(), "error"); !error.empty()) throw Failure(Exit::failed, error);
     return line;
@@ -156,7 +156,7 @@ Recorded receive_trace(ControlClient &client) {
       return recorded;
     }
     const int64_t size = json_number(line.get(), "bytes");
-    if (size <= 0 || size > most_of_a_piece) throw Failure(Exit::failed, "what the process sent is no trace");
+    if (size <= 0 || size > most_of_a_piece) throw Failure(Exit::failed, "what the process sent is not a trace");
     recorded.content += client.receive_bytes(static_cast<size_t>(size));
   }
 }

@@ -88,7 +88,7 @@ class Finder {
       options.push_back(cat("--", wanted->option));
     }
     fail_usage(cat(args_.words()[0],
-                   " is no program of a language model as --prefill and --decode need one: it has the ",
+                   " is not a program of a language model as --prefill and --decode need one: it has the ",
                    program_.functions.size() == 1 ? "function " : "functions ", join(names(), ", "), ", but ",
                    join(parts, " and "), ". If one has another name, say so by ", join(options, ", ")));
   }
@@ -113,7 +113,7 @@ class Finder {
       else if (kind == "tensor") param.role = is_behind ? Role::weight : Role::positions;
       else if (kind != "any")
         fail_usage(cat("parameter ", param.name, " of ", name, " is of the kind ", kind,
-                       ", with which no function of a language model is known"));
+                       ", which functions of a language model do not support"));
       else if (contains(param.name, "position")) param.role = Role::positions;
       else is_behind = true, param.role = Role::state;
       describe(param, params[i], name, i);

@@ -362,7 +362,7 @@ std::string BoundsCheck::summary() const {
       cat("checked ", counted(calls_, "call"), " of ", counted(static_cast<int64_t>(checked_.size()), "kernel"));
   if (!unchecked_.empty())
     text +=
-        cat("; not checked, because they are no kernels of MOD: ", join({unchecked_.begin(), unchecked_.end()}, ", "));
+        cat("; not checked, because they are not kernels of MOD: ", join({unchecked_.begin(), unchecked_.end()}, ", "));
   if (has_caches_) text += "; kernels that KV caches and states call are not checked";
   return text;
 }

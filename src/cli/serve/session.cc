@@ -271,7 +271,7 @@ bool MemoryWatch::has_ended_a_process() const {
 
 SessionEnd end_of_session(int status, const rusage &used, const std::optional<ForcedEnd> &forced, int32_t cpu_limit_s,
                           const MemoryWatch &memory, SharedSession &shared) {
-  const std::string ran = noted_operator(shared), place = ran.empty() ? "" : cat(", amid the operator ", ran);
+  const std::string ran = noted_operator(shared), place = ran.empty() ? "" : cat(", in the operator ", ran);
   const bool has_reason = shared.progress.end_reason[0] != '\0';  // the process's signal handler has written it
   const auto told = [&](const std::string &reason) {
     if (!has_reason) note_reason(shared, reason);

@@ -125,7 +125,7 @@ Comparison compare_leaf(const Leaf &leaf, Tensor wanted, const Expectation &expe
   Comparison out;
   out.name = leaf.name;
   if (!leaf.tensor) {
-    out.problem = "the result is no tensor, number or shape";
+    out.problem = "the result is not a tensor, number or shape";
     return out;
   }
   Tensor got = to_cpu(leaf.tensor);
@@ -187,7 +187,7 @@ void save_leaves(const std::vector<Leaf> &leaves, const std::string &path) {
   }
   if (params.size() == 0)
     throw Failure(Exit::failed,
-                  cat("there is nothing to write to ", path, ": the result is no tensor, number or shape"));
+                  cat("there is nothing to write to ", path, ": the result is not a tensor, number or shape"));
   params.save(path);
   if (!others.empty())
     print_message(

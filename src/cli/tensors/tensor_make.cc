@@ -51,10 +51,11 @@ std::optional<DLDataType> read_dtype(std::string_view text) {
     fail_spec(spec, cat("'", type, "' has sizes but no dtype; write ", type, "xf32 for float32"));
   if (!is_named && is_word(type) && rest.starts_with('='))
     fail_spec(spec,
-              cat("'", type, "' is no type; if it is the name of a parameter, write ", type, ":",
+              cat("'", type, "' is not a type; if it is the name of a parameter, write ", type, ":",
                   rest.starts_with("=@") || rest.find('=', 1) != rest.npos ? rest.substr(1) : cat("4x8xf32", rest)));
-  fail_spec(spec, cat("'", type,
-                      "' is no type; write sizes and a dtype as 4x8xf32, a scalar as i64=7 or f64=0.5, or shape(2,3)"));
+  fail_spec(spec,
+            cat("'", type,
+                "' is not a type; write sizes and a dtype as 4x8xf32, a scalar as i64=7 or f64=0.5, or shape(2,3)"));
 }
 
 // "4x8xf32": sizes up to the first part that starts a dtype (a dtype may contain an x itself: int8x4).
@@ -97,7 +98,7 @@ Fill parse_fill(const InputSpec &spec, std::string_view text) {
     for (const std::string_view number : split(text, ',')) {
       if (!read_double(trim(number)))
         fail_spec(spec, cat("'", number,
-                            "' is no number; a tensor is filled by a number, a list as 1,2,3, rand(lo,hi), range, "
+                            "' is not a number; a tensor is filled by a number, a list as 1,2,3, rand(lo,hi), range, "
                             "@x.npy or @file.npz:key"));
       fill.numbers.emplace_back(trim(number));
     }
@@ -140,7 +141,7 @@ bool parse_group(InputSpec &spec, std::string_view text, int depth) {
     if (trim(inside).empty()) return true;
     for (const std::string_view part : split(inside, ',')) {
       const std::optional<int64_t> size = read_int(trim(part));
-      if (!size) fail_spec(spec, cat("'", part, "' is no integer; write shape(2,3)"));
+      if (!size) fail_spec(spec, cat("'", part, "' is not an integer; write shape(2,3)"));
       spec.shape.push_back(*size);
     }
     return true;

@@ -112,8 +112,8 @@ void *take_from_hooks(const HooksRef &hooks, size_t size, size_t alignment) {
       sources.hooked.store(true, std::memory_order_relaxed);  // the hooks may have been replaced meanwhile
       return data;
     }
-    log_warning("a memory hook was asked for a multiple of ", alignment,
-                " and returned another address; it is not used");
+    log_warning("a memory hook returned an address that is not the requested multiple of ", alignment,
+                "; it is not used");
   } catch (...) {  // there is no memory for the entry
   }
   table.deallocate(table.user_data, data, size, alignment);

@@ -202,7 +202,7 @@ void check_ptx(std::string_view code, const char *what) {
   };
   if (code.empty()) fail(OPD_BAD_FORMAT, what, ": there is no PTX");
   const auto first = static_cast<unsigned char>(code[0]);
-  if (first >= 127 || (first < ' ' && (first < '\t' || first > '\r'))) bad(0, "is no character");
+  if (first >= 127 || (first < ' ' && (first < '\t' || first > '\r'))) bad(0, "is not a character");
   if (const size_t nul = code.find('\0'); nul < code.size() - 1) bad(nul, "is NUL");
 }
 

@@ -22,7 +22,7 @@ Shader read_shader_bytes(ByteReader &reader) {
   constexpr uint32_t kHasUniform = 1;
   Shader shader;
   const auto flags = reader.read<uint32_t>("the flags of a kernel");
-  if (flags > kHasUniform) reader.bad("the flags of a kernel", concat("are ", flags, ", of which 1 is known only"));
+  if (flags > kHasUniform) reader.bad("the flags of a kernel", concat("are ", flags, "; only 1 is supported"));
   shader.has_uniform = flags & kHasUniform;
   const auto count = reader.read_count(sizeof(uint32_t), "the words of a kernel");
   const Bytes words = reader.take(count * sizeof(uint32_t), "the words of a kernel");
@@ -288,7 +288,7 @@ class VulkanKernel final : public DeviceKernel {
 
   Place place_of(size_t i, const void *address) const {
     if (!address)
-      fail(OPD_INVALID_ARGUMENT, "argument ", i, " of kernel ", name_, " is no tensor; on Vulkan it must be one");
+      fail(OPD_INVALID_ARGUMENT, "argument ", i, " of kernel ", name_, " is not a tensor; on Vulkan it must be one");
     Place place = buffers().find(address, 0, context_.number());
     const size_t bytes = place.bytes - place.offset;
     check_part_begin("vulkan", context_.number(), name_, i, place.offset,

@@ -152,7 +152,8 @@ class Reader {
     const std::string_view name = read_literal(operands.subspan(2));
     names_.emplace_back(name);
     if (name != entry_) return;
-    if (model != kCompute) bad(concat("an entry point ", name, " that is no kernel: its execution model is ", model));
+    if (model != kCompute)
+      bad(concat("an entry point ", name, " that is not a kernel: its execution model is ", model));
     if (entry_function_) bad(concat("two entry points ", name));
     entry_function_ = function;
   }
@@ -220,7 +221,7 @@ class Reader {
   void read_variable(const Variable &variable) {
     position_ = variable.position;
     const auto pointer = pointers_.find(variable.type);
-    if (pointer == pointers_.end()) bad("a variable whose type is no pointer");
+    if (pointer == pointers_.end()) bad("a variable whose type is not a pointer");
     const uint32_t type = pointer->second;
     const auto is_in = [type](const std::vector<uint32_t> &list) {
       return std::find(list.begin(), list.end(), type) != list.end();

@@ -62,7 +62,7 @@ void ElfFile::check_relocation(const ElfRelocation &r, uint64_t offset, bool of_
     bad(offset, "a relocation is for thread-local variables, but ", symbol.name, " is none");
   if (r.kind == Relocates::kCall && symbol.type != STT_FUNC && symbol.type != STT_NOTYPE &&
       symbol.type != STT_GNU_IFUNC)
-    bad(offset, "a call slot is for ", symbol.name, ", which is no function");
+    bad(offset, "a call slot is for ", symbol.name, ", which is not a function");
   if (of_plt && r.kind != Relocates::kCall && r.kind != Relocates::kIndirect && r.kind != Relocates::kThreadLocalPair)
     bad(offset, "the relocation table of the PLT has one of another kind");
   if (named && r.kind != Relocates::kData && (r.address % 8 || r.addend))
@@ -230,7 +230,7 @@ void ElfFile::check_entry_point(const char *what, uint64_t address, uint64_t off
   const auto [begin, end] = unwound_function(address);
   if (address > begin && address < end) bad(offset, what, " at address ", address, " lies inside a function");
   if (wanted == Evidence::kFunction && end == 0 && unwind_.end)
-    bad(offset, what, " at address ", address, " is no function");
+    bad(offset, what, " at address ", address, " is not a function");
   if (sections_.empty()) return;
   const auto around = std::find_if(sections_.begin(), sections_.end(), [&](const Elf64_Shdr &section) {
     return section.sh_flags & SHF_EXECINSTR && address >= section.sh_addr &&

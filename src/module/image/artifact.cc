@@ -37,7 +37,7 @@ void check_slot(const ElfFile &file, const ElfSymbol &slot) {
   if (slot.size != sizeof(void *) || slot.value % sizeof(void *) || !file.lies_in(slot.value, slot.size, PF_W) ||
       file.is_loaders(slot.value, slot.size))
     file.bad(slot.entry, slot.name, " at address ", slot.value, " with ", slot.size,
-             " bytes is no place for a pointer");
+             " bytes is not a place for a pointer");
 }
 
 bool is_empty(const ElfFile &file, const ElfSymbol &slot) {

@@ -104,7 +104,7 @@ LibraryCopy LibraryCopy::on_disk(const std::string &label, const std::vector<std
     LibraryCopy copy(fd, std::move(path), true);
     if (may_execute(fd)) return copy;
   }
-  fail(OPD_IO, "no private copy of ", label, " can be made in memory", tried,
+  fail(OPD_IO, "cannot make a private copy of ", label, ": not possible in memory", tried,
        "; set OPDYNO_CACHE_DIR to a directory whose files may be executed");
 }
 
@@ -211,7 +211,7 @@ void LibraryImage::prepare(const std::vector<LibraryCopy::Edit> &edits, const Di
   } else {
     const size_t size = file_->bytes().size();
     if (!may_write_file(size))
-      fail(OPD_IO, "no private copy of ", name(), " can be made: it has ", size,
+      fail(OPD_IO, "cannot make a private copy of ", name(), ": it has ", size,
            " bytes, more than this process may write to a file (ulimit -f)");
     copy_ = LibraryCopy::in_memory(name());
     if (!copy_.exists()) copy_ = LibraryCopy::on_disk(name(), directories());

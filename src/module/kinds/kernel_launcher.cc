@@ -62,11 +62,11 @@ class Launcher {
       const int64_t value = as_int(values[i], "a launch value");
       const LaunchValue kind = info_.values[i];
       if (kind == LaunchValue::kDynamicShared) {
-        if (value < 0) refuse(i, value);
+        if (value < 0) refuse(i, ">= 0", value);
         launch.dynamic_shared_bytes = static_cast<uint64_t>(value);
         continue;
       }
-      if (value < 0 || value > UINT32_MAX) refuse(i, value);
+      if (value < 0 || value > UINT32_MAX) refuse(i, "from 0 to 4294967295", value);
       runs &= value != 0;
       const auto place = static_cast<size_t>(kind);
       if (place < 3) launch.grid[place] = static_cast<uint32_t>(value);
@@ -77,8 +77,8 @@ class Launcher {
     launch.is_programmatic = info_.is_programmatic;
     return runs;
   }
-  [[noreturn]] void refuse(size_t i, int64_t value) const {
-    fail(OPD_OUT_OF_RANGE, "launch value ", i, " of kernel ", info_.name, " is ", value);
+  [[noreturn]] void refuse(size_t i, std::string_view expected, int64_t value) const {
+    fail(OPD_OUT_OF_RANGE, "launch value ", i, " of kernel ", info_.name, " must be ", expected, ", but is ", value);
   }
 
   KernelArg read(const View &arg, size_t i, DLDevice device, Cell &cell) const {

@@ -112,7 +112,7 @@ bool is_archive(const LinkInput &input) { return input.name.ends_with(".a"); }
 void check_object(const LinkInput &input, const std::string &shown) {
   Elf64_Ehdr header;
   if (input.content.size() < sizeof header || !input.content.starts_with(ELFMAG))
-    fail(OPD_BAD_FORMAT, shown, " is no object file: it does not start with the bytes 7f 45 4c 46 (at offset 0)");
+    fail(OPD_BAD_FORMAT, shown, " is not an object file: it does not start with the bytes 7f 45 4c 46 (at offset 0)");
   std::memcpy(&header, input.content.data(), sizeof header);
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_machine != kMachine)
     fail(OPD_UNSUPPORTED, shown, " is an object file for ", machine_name(header.e_machine), "; this machine is ",
@@ -173,7 +173,7 @@ void check_link_inputs(const std::vector<LinkInput> &inputs, const std::string &
     if (is_source(input)) continue;
     if (!is_archive(input)) check_object(input, shown);
     else if (!input.content.starts_with(kArchiveStart))
-      fail(OPD_BAD_FORMAT, shown, " is no archive of object files (at offset 0)");
+      fail(OPD_BAD_FORMAT, shown, " is not an archive of object files (at offset 0)");
   }
 }
 

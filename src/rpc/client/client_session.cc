@@ -124,7 +124,7 @@ uint64_t handle_in(std::string_view answer) {
     case OPD_POINTER:
       return body.read<uint64_t>("handle");
     default:
-      body.bad("value", "is no handle");
+      body.bad("value", "is not a handle");
   }
 }
 
@@ -200,7 +200,7 @@ void ClientSession::begin(const ClientOptions &options) {
     key_ = greet_server(socket_, said, options.secret);
     PacketWriter start(Code::kInitServer);
     start.write_text(kProtocolVersion);
-    ask({.packet = start.take(), .place = "at its begin"});
+    ask({.packet = start.take(), .place = "at its start"});
     // The extensions of opdyno's servers are used only if the server has this function.
     version_ = told(kVersionFunction);
     if (!version_.empty()) {
@@ -272,7 +272,7 @@ DLDevice ClientSession::here(DLDevice device) const {
 
 DLDevice ClientSession::there(DLDevice device) const {
   if (device.device_type / kDevicesOfSession != index_ + 1)
-    fail(OPD_INVALID_ARGUMENT, device_name(device), " is no device of the session with ", address_);
+    fail(OPD_INVALID_ARGUMENT, device_name(device), " is not a device of the session with ", address_);
   return {static_cast<DLDeviceType>(device.device_type % kDevicesOfSession), device.device_id};
 }
 
@@ -347,7 +347,7 @@ ClientSession::Answer ClientSession::exchange(const Request &request) {
   require_open(request.place);
   settle(request);
   const std::string context = request.is_call ? context_packet(request) : "";
-  // If the server stops reading amid a request, the session ends, even if the wait has a limit.
+  // If the server stops reading during a request, the session ends, even if the wait has a limit.
   try {
     if (!context.empty()) frames_.write(context), ++owed_;
     frames_.write(request.packet, request.rest);
@@ -524,7 +524,7 @@ void ClientSession::write(const RemoteTensor &to, const void *from, size_t size)
     const size_t piece = std::min(kPiece, size - begin);
     ask({.packet = copy_request(Code::kCopyToRemote, to, begin, piece),
          .rest = {static_cast<const char *>(from) + begin, piece},
-         .place = "amid a copy",
+         .place = "during a copy",
          .what = "rpc copy to"});
   }
 }
@@ -533,12 +533,12 @@ void ClientSession::read(const RemoteTensor &from, void *to, size_t size) {
   for (size_t begin = 0; begin < size; begin += kPiece) {
     const size_t piece = std::min(kPiece, size - begin);
     const Answer answer = ask({.packet = copy_request(Code::kCopyFromRemote, from, begin, piece),
-                               .place = "amid a copy",
+                               .place = "during a copy",
                                .what = "rpc copy from",
                                .into = static_cast<char *>(to) + begin,
                                .size = piece});
     if (answer.code != Code::kCopyAck || !answer.body.empty())
-      fail(OPD_BAD_FORMAT, "the server at ", address_, " did not send the ", piece, " bytes that it was asked for");
+      fail(OPD_BAD_FORMAT, "the server at ", address_, " did not send the ", piece, " requested bytes");
   }
 }
 
@@ -547,7 +547,7 @@ void ClientSession::copy(const RemoteTensor &from, const RemoteTensor &to) {
   packet.add_tensor(from);
   packet.add_tensor(to);
   packet.add_handle(0);  // the default stream
-  ask({.packet = packet.take(), .place = "amid a copy", .what = "rpc copy there"});
+  ask({.packet = packet.take(), .place = "during a copy", .what = "rpc copy there"});
 }
 
 void ClientSession::sync(DLDevice device) {

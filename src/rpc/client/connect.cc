@@ -49,7 +49,8 @@ class Tracker {
     socket_.write_number(kTrackerMagic);
     await(socket_, {connect_limit}, "while the tracker was asked");
     if (const int32_t magic = socket_.read_number(); magic != kTrackerMagic)
-      fail(OPD_BAD_FORMAT, "there is no tracker of TVM's at ", at.text(), ": it answers with ", magic);
+      fail(OPD_BAD_FORMAT, "the server at ", at.text(), " is not a TVM tracker: it answered ", magic, " instead of ",
+           kTrackerMagic);
   }
 
   std::string ask(std::string_view question, Socket::Time limit) {
@@ -76,7 +77,7 @@ constexpr const char *kAnswer = "the answer of the tracker";
 const cJSON *content_of(const JsonDocument &answer) {
   const cJSON *const root = answer.root();
   if (!cJSON_IsArray(root) || cJSON_GetArraySize(root) != 2 || !cJSON_IsNumber(cJSON_GetArrayItem(root, 0)))
-    answer.bad(root, "is no array of a code and a content");
+    answer.bad(root, "is not an array of a code and a content");
   const cJSON *const content = cJSON_GetArrayItem(root, 1);
   if (answer.integer(cJSON_GetArrayItem(root, 0)) != 0)
     fail(OPD_CALL_FAILED, "the tracker refuses: ", answer.compact(content));

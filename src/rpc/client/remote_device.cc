@@ -113,10 +113,12 @@ class RemoteBackend final : public DeviceBackend {
         new RemoteBuffer{session, tensor.device, tensor.data, object, tensor.byte_offset});
     constexpr uint64_t kLeast = kAlignment, kMost = uint64_t{1} << 46;  // reserved addresses, in bytes
     if (static_cast<int16_t>(tensor.dtype.lanes) <= 0 || tensor.dtype.bits == 0)
-      fail(OPD_BAD_FORMAT, "the server at ", session->address(), " gives a tensor of ", dtype_name(tensor.dtype));
+      fail(OPD_BAD_FORMAT, "the server at ", session->address(), " returned a tensor with dtype ",
+           dtype_name(tensor.dtype), ", whose elements have no size");
     const uint64_t bytes = tensor.bytes();
     if (bytes > kMost)
-      fail(OPD_BAD_FORMAT, "the server at ", session->address(), " gives a tensor of ", bytes, " bytes");
+      fail(OPD_BAD_FORMAT, "the server at ", session->address(), " returned a tensor of ", bytes, " bytes; at most ",
+           kMost, " are possible");
     void *const address = ranges_.add(std::move(buffer), std::max(bytes, kLeast), tensor.device.device_id);
     if (!address) fail(OPD_OUT_OF_MEMORY, "there are no addresses for a tensor of ", bytes, " bytes");
     return Tensor::make(tensor.dims, tensor.dtype, session->here(tensor.device), address,
@@ -171,7 +173,7 @@ RemoteBackend *find_backend(int32_t device_type) {
 
 RemoteBackend &backend_of(DLDevice device) {
   RemoteBackend *const backend = find_backend(device.device_type);
-  if (!backend) fail(OPD_INVALID_ARGUMENT, device_name(device), " is no device of a session");
+  if (!backend) fail(OPD_INVALID_ARGUMENT, device_name(device), " is not a device of a session");
   return *backend;
 }
 

@@ -7,12 +7,12 @@ namespace opd::rpc {
 namespace {
 
 int32_t read_result_type(ByteReader &body) {
-  if (read_type(body) != OPD_INT) body.bad("type of a result", "is no number");
+  if (read_type(body) != OPD_INT) body.bad("type of a result", "is not a number");
   return static_cast<int32_t>(body.read<int64_t>("type of a result"));
 }
 
 uint64_t read_handle(ByteReader &body) {
-  if (read_type(body) != OPD_POINTER) body.bad("result", "is no handle");
+  if (read_type(body) != OPD_POINTER) body.bad("result", "is not a handle");
   return body.read<uint64_t>("handle");
 }
 
@@ -137,7 +137,7 @@ Value result_in(std::string_view answer, const std::shared_ptr<ClientSession> &s
   const int32_t type = read_result_type(body);
   if (type == OPD_NONE) return {};
   if (type == OPD_TENSOR || type == OPD_DLTENSOR) {
-    if (read_type(body) != OPD_DLTENSOR) body.bad("result", "is no tensor");
+    if (read_type(body) != OPD_DLTENSOR) body.bad("result", "is not a tensor");
     const RemoteTensor tensor = RemoteTensor::read(body);
     return tensor_here(session, tensor, read_handle(body));
   }

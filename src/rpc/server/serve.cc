@@ -99,7 +99,7 @@ void serve(int descriptor, const ServeOptions &options) {
   int kind = 0;
   socklen_t size = sizeof kind;
   require(::getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &kind, &size) == 0 && kind == SOCK_STREAM, "the descriptor ",
-          descriptor, " is no socket of a connection");
+          descriptor, " is not a socket of a connection");
   Socket socket(descriptor, kStall);
   using Clock = std::chrono::steady_clock;
   socket.end_at(Clock::now() + kGreeting);

@@ -86,7 +86,8 @@ std::string normal_fingerprint(std::string_view given) {
     if (c != ':') digits += c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c;
   const bool is_hash =
       digits.size() == 2 * Sha256().size() && digits.find_first_not_of("0123456789abcdef") == std::string::npos;
-  require(is_hash, "\"", given, "\" is no fingerprint of a certificate: that is a SHA-256, 64 hexadecimal digits");
+  require(is_hash, "\"", given,
+          "\" is not a fingerprint of a certificate: a fingerprint is a SHA-256, 64 hexadecimal digits");
   return digits;
 }
 

@@ -76,7 +76,7 @@ Socket::~Socket() = default;
 
 void Socket::secure(std::unique_ptr<Tls> tls) {
   for (Tls::Wants wants; (wants = tls->shake_hands()) != Tls::Wants::kNothing;)
-    await_part(wants == Tls::Wants::kInput ? POLLIN : POLLOUT, "the peer stopped amid the handshake of TLS");
+    await_part(wants == Tls::Wants::kInput ? POLLIN : POLLOUT, "the peer stopped during the TLS handshake");
   tls_ = std::move(tls);
 }
 
@@ -204,9 +204,9 @@ void Socket::read(void *to, size_t size) {
     // A large part is received in place. A small part is received into the buffer, with bytes that may follow it.
     const bool is_large = size >= received_.size();
     const ssize_t found = is_large ? receive(at, size) : receive(received_.data(), received_.size());
-    if (found == 0) fail(OPD_IO, "the peer closed the connection amid a message; ", size, " bytes are missing");
+    if (found == 0) fail(OPD_IO, "the peer closed the connection inside a message; ", size, " bytes are missing");
     if (found < 0) {
-      await_part(POLLIN, "the peer stopped amid a message; ", size, " bytes are missing");
+      await_part(POLLIN, "the peer stopped inside a message; ", size, " bytes are missing");
     } else if (is_large) {
       at += found, size -= static_cast<size_t>(found);
     } else {

@@ -1,4 +1,4 @@
-// One end of a connection. Every wait has a limit, so that a peer that stops amid a message blocks no thread forever.
+// One end of a connection. Every wait has a limit, so that a peer that stops inside a message blocks no thread forever.
 #pragma once
 #include <sys/types.h>
 

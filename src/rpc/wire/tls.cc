@@ -55,7 +55,7 @@ Tls::Tls(int descriptor, const TlsClientOptions &options)
   trust(options);
   connect_to_descriptor();
   if (!options.authority_file.empty() && !api().SSL_set1_host(connection_.get(), options.name.c_str()))
-    fail(OPD_INVALID_ARGUMENT, "\"", options.name, "\" is no name that a certificate can be for");
+    fail(OPD_INVALID_ARGUMENT, "\"", options.name, "\" is not a name that a certificate can have");
   api().SSL_set_connect_state(connection_.get());
 }
 
@@ -78,7 +78,7 @@ void Tls::open(const SSL_METHOD *method) {
   // With this option, one system call receives all available bytes. Otherwise the head of a record would need another.
   set(SSL_CTRL_SET_READ_AHEAD, 1),
       set(SSL_CTRL_MODE, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-  // If the connection ends amid a message, the message's length shows it.
+  // If the connection ends inside a message, the message's length shows it.
   ssl.SSL_CTX_set_options(context_.get(), SSL_OP_IGNORE_UNEXPECTED_EOF | SSL_OP_NO_RENEGOTIATION);
   ssl.SSL_CTX_set_num_tickets(context_.get(), 0);  // TLS sessions are not resumed
 }
@@ -145,8 +145,8 @@ void Tls::fail_handshake() {
   const std::string why = reason();
   if (is_at_end_)
     fail(OPD_IO, is_server_
-                     ? "the client closed the connection amid the handshake of TLS"
-                     : "the server closed the connection instead of a handshake of TLS, as one without TLS does");
+                     ? "the client closed the connection during the TLS handshake"
+                     : "the server closed the connection instead of a TLS handshake, as a server without TLS does");
   if (is_server_ && why.find("alert") != why.npos)
     fail(OPD_FAILED_PRECONDITION, "the client refuses the certificate: ", why);
   const bool verifies = !is_server_ && !trusted_.authority_file.empty();

@@ -75,9 +75,9 @@ class Reader {
     if (file_ >= 0) read_header(file_);
     if (live_ >= 0 && !header_) read_header(live_);
     if (!header_)
-      fail(OPD_BAD_FORMAT, path_, " is no recording: ",
+      fail(OPD_BAD_FORMAT, path_, " is not a recording: ",
            is_regular(file_ >= 0 ? file_ : live_) ? "none of its blocks says what was recorded"
-                                                  : "it is no regular file");
+                                                  : "it is not a regular file");
     // FILE.live is read first: if the recording goes on and a thread seals a block between the two reads, FILE has it.
     if (live_ >= 0) read_blocks(live_, Part::kAll);
     if (file_ >= 0) read_blocks(file_, Part::kAll);
@@ -121,8 +121,8 @@ class Reader {
       if (!read_at(file, at, reinterpret_cast<char *>(&header), sizeof header)) return;
       if (header.magic != kBlockMagic || header.checksum != checksum_of(header)) continue;
       if (header.version != RecordingHeader::kVersion)
-        fail(OPD_BAD_FORMAT, path_, " has version ", header.version, " of the form, but only ",
-             RecordingHeader::kVersion, " is known");
+        fail(OPD_BAD_FORMAT, path_, " has version ", header.version, " of the format, but only ",
+             RecordingHeader::kVersion, " is supported");
       constexpr int64_t kLeastNs = -1'000'000'000'000'000'000, kMostNs = 3'000'000'000'000'000'000;
       const bool is_sane = header.type == BlockType::kRecording && std::has_single_bit(header.recordings) &&
                            header.recordings <= UINT16_MAX && header.ns_per_tick > 0 && header.ns_per_tick <= 1e6 &&

@@ -154,7 +154,8 @@ AlarmSignal::AlarmSignal(int signal) : signal_(signal) {
   const std::scoped_lock lock(all.guard);
   Handled &handled = all.signals[static_cast<size_t>(signal)];
   if (handled.holds == 0) {
-    if (::sigaction(signal, nullptr, &handled.before) != 0) fail(OPD_IO, "sigaction: ", error_text(errno));
+    if (::sigaction(signal, nullptr, &handled.before) != 0)
+      fail(OPD_IO, "cannot read the handler of signal ", signal, ": ", error_text(errno));
     if (!is_free(handled.before))
       fail(OPD_FAILED_PRECONDITION, "signal ", signal,
            " is handled by the program already; choose another one for dumps");
@@ -162,7 +163,8 @@ AlarmSignal::AlarmSignal(int signal) : signal_(signal) {
     action.sa_handler = handle;
     action.sa_flags = SA_RESTART | SA_ONSTACK;
     sigfillset(&action.sa_mask);
-    if (::sigaction(signal, &action, nullptr) != 0) fail(OPD_IO, "sigaction: ", error_text(errno));
+    if (::sigaction(signal, &action, nullptr) != 0)
+      fail(OPD_IO, "cannot set a handler for signal ", signal, ": ", error_text(errno));
   }
   ++handled.holds;
 }

@@ -217,7 +217,7 @@ Value array_popn(Args args) {
   for (KvCache *cache : caches_of(args[0])) {
     std::scoped_lock lock(cache->guard);
     if (n < 0 || n > cache->fill_count)
-      fail(OPD_OUT_OF_RANGE, "n must be from 0 to the ", cache->fill_count, " rows in use, but is ", n);
+      fail(OPD_OUT_OF_RANGE, "n must be from 0 to ", cache->fill_count, " (the rows in use), but is ", n);
     cache->fill_count -= n;
   }
   return {};

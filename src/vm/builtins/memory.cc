@@ -60,7 +60,7 @@ Value alloc_tensor(Args args) {
   const uint64_t room = storage.bytes();
   require(offset >= 0 && bytes <= room && static_cast<uint64_t>(offset) <= room - bytes, "a tensor of ", bytes,
           " bytes at offset ", offset, " does not fit a storage of ", room, " bytes");
-  require(offset % kAlignment == 0, "offset ", offset, " is no multiple of ", kAlignment,
+  require(offset % kAlignment == 0, "offset ", offset, " is not a multiple of ", kAlignment,
           ", which compiled kernels assume of a tensor's data");
   Run *run = Run::of_thread();
   require(run, "tensors of a storage can be made inside a run only");

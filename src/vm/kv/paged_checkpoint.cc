@@ -78,18 +78,18 @@ class Fields {
   }
   int64_t integer(std::string_view name) const {
     const cJSON *found = at(name);
-    if (!cJSON_IsNumber(found)) document_.bad(found, concat("has a \"", name, "\" that is no integer"));
+    if (!cJSON_IsNumber(found)) document_.bad(found, concat("has a \"", name, "\" that is not an integer"));
     return document_.integer(found);
   }
   std::string text(std::string_view name) const {
     const cJSON *found = at(name);
-    if (!cJSON_IsString(found)) document_.bad(found, concat("has a \"", name, "\" that is no string"));
+    if (!cJSON_IsString(found)) document_.bad(found, concat("has a \"", name, "\" that is not a string"));
     return document_.text(found);
   }
   void require_list(std::string_view name, int64_t size) const {
     const cJSON *found = at(name);
     if (!cJSON_IsArray(found) || cJSON_GetArraySize(found) != size)
-      document_.bad(found, concat("has a \"", name, "\" that is no list of ", size, " items"));
+      document_.bad(found, concat("has a \"", name, "\" that is not a list of ", size, " items"));
   }
 
  private:

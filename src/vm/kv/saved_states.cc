@@ -79,7 +79,7 @@ enum Flag : uint8_t { kRuns = 1, kIsTouched = 2, kHasParents = 4 };
 
 Value make_saved_state(const std::string &maker, Args args, ByteReader &saved) {
   const Ref<Function> function = maker == kPagedCacheMaker || maker == kRnnStateMaker ? find_function(maker) : nullptr;
-  if (!function) fail(OPD_BAD_FORMAT, maker, " is no builtin that makes a KV state");
+  if (!function) fail(OPD_BAD_FORMAT, maker, " is not a builtin that makes a KV state");
   Value made = call(*function, args);
   as_kv_state(made.view(), "the state").restore(saved);
   return made;

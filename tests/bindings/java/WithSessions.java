@@ -13,7 +13,7 @@ public final class WithSessions {
   public static void main(String[] args) throws Exception {
     RpcConnectOptions key = RpcConnectOptions.create().key("board");
     First.failed(() -> RpcSession.connect(args[1]), OpdynoException.FailedPrecondition.class, "has another key");
-    First.failed(() -> RpcSession.connect("nowhere"), OpdynoException.InvalidArgument.class, "is no address");
+    First.failed(() -> RpcSession.connect("nowhere"), OpdynoException.InvalidArgument.class, "is not an address");
     First.failed(() -> RpcSession.request("127.0.0.1:1", key), OpdynoException.Io.class, "127.0.0.1:1");
     First.failed(() -> RpcSession.trackerSummary("127.0.0.1:1", null), OpdynoException.Io.class, "127.0.0.1:1");
     WithRefusals.check(RpcSession.class, () -> RpcSession.connect(args[1], key));

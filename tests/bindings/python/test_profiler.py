@@ -404,7 +404,7 @@ def test_activities_are_known_by_name_and_left_out_with_a_warning():
         profile(use_cuda=False)
     with pytest.raises(AssertionError):
         profile(activities=[])
-    with pytest.raises(ValueError, match="is no activity"):
+    with pytest.raises(ValueError, match="is not an activity"):
         profile(activities=["cpu"])
 
 

@@ -139,7 +139,7 @@ def test_what_is_no_recording_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match="none"):
         profiler.load(tmp_path / "none")
     (tmp_path / "text").write_text("text")
-    with pytest.raises(ValueError, match="is no recording"):
+    with pytest.raises(ValueError, match="is not a recording"):
         profiler.load(tmp_path / "text")
     with profile(file=tmp_path / "events"), pytest.raises(opdyno.Error, match="another recording is writing"):
         profile(file=tmp_path / "events").start()

@@ -21,7 +21,7 @@ TEST(AHostAndAPort, AreSplitAtTheColon) {
   for (const std::string none :
        {"", "a", ":1", "a:", "a:65536", "a:-1", "a:1x", "a:1 ", "[]:1", "[::1]", "[::1]9", "::1:9"})
     EXPECT_EQ(refusal(OPD_INVALID_ARGUMENT, [&] { HostPort::parse(none); }),
-              "\"" + none + "\" is no address; write it as HOST:PORT, as 127.0.0.1:9090");
+              "\"" + none + "\" is not an address; write it as HOST:PORT, for example 127.0.0.1:9090");
   EXPECT_EQ(refusal(OPD_INVALID_ARGUMENT, [] { HostPort::parse("[::1:9"); }), "\"[::1:9\" has a '[' without a ']'");
 }
 
@@ -31,7 +31,7 @@ TEST(AHostAndAPort, MayHaveAUsualPort) {
   EXPECT_EQ(port("[::1]"), "80");
   EXPECT_EQ(port("a:81"), "81");
   EXPECT_EQ(refusal(OPD_INVALID_ARGUMENT, [&] { port("a:"); }),
-            "\"whole\" is no address; write it as HOST:PORT, as 127.0.0.1:9090");
+            "\"whole\" is not an address; write it as HOST:PORT, for example 127.0.0.1:9090");
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ TEST(Ptx, IsTextThatMayEndWithANul) {
   EXPECT_EQ(image_refusal("ptx", std::string(".version\0\0", 10)), "byte 8 is NUL, but PTX is text");
   EXPECT_EQ(image_refusal("ptx", std::string(".v\0n", 4)), "byte 2 is NUL, but PTX is text");
   for (const char *text : {"\x08", "\x0E", "\x1F", "\x7F", "\x80"})
-    EXPECT_EQ(image_refusal("ptx", text), "byte 0 is no character, but PTX is text");
+    EXPECT_EQ(image_refusal("ptx", text), "byte 0 is not a character, but PTX is text");
   EXPECT_EQ(image_refusal("ptx", ""), "there is no PTX");
 }
 

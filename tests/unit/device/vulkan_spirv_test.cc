@@ -154,7 +154,7 @@ TEST(Spirv, IsRefusedForItsEntryPoint) {
   EXPECT_EQ(spirv_refusal(header() + entry(1, "main") + entry(2, "other") + function(1), OPD_NOT_FOUND),
             "m.so: the SPIR-V has no entry point scale; it has main, other");
   EXPECT_EQ(problem(header() + entry(1, "scale", 4)),
-            "an entry point scale that is no kernel: its execution model is 4");
+            "an entry point scale that is not a kernel: its execution model is 4");
   EXPECT_EQ(problem(kernel(entry(2, "scale"))), "two entry points scale");
   EXPECT_EQ(problem(header() + entry(1, "scale") + function(2)), "an entry point scale without a function");
   EXPECT_EQ(problem(kernel(op(54, {91, 2, 0, 92}))), "a function in a function");
@@ -173,10 +173,10 @@ TEST(Spirv, IsRefusedForWhatIsNoArgument) {
   EXPECT_EQ(
       problem(kernel(in_set(10, 0, 0), op(28, {12, 90, 93}) + op(32, {11, kStorage, 12}) + op(59, {11, 10, kStorage}))),
       "an array of buffers, where an argument is one");
-  EXPECT_EQ(problem(kernel({}, op(59, {11, 10, kStorage}))), "a variable whose type is no pointer");
+  EXPECT_EQ(problem(kernel({}, op(59, {11, 10, kStorage}))), "a variable whose type is not a pointer");
   const Words before = kernel();
   EXPECT_EQ(spirv_refusal(before + op(59, {11, 10, kStorage}) + op(19, {95})),
-            concat("m.so: the SPIR-V at word ", before.size(), " has a variable whose type is no pointer"));
+            concat("m.so: the SPIR-V at word ", before.size(), " has a variable whose type is not a pointer"));
   EXPECT_EQ(
       problem(kernel(in_set(10, 0, 0), op(29, {12, 90}) + op(32, {11, kStorage, 12}) + op(59, {11, 10, kStorage}))),
       "an array of buffers, where an argument is one");

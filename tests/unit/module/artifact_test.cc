@@ -69,7 +69,7 @@ TEST(Artifact, SaysWhichSlotCannotHoldAPointer) {
     const ElfFile file(as_bytes(library.bytes), "calls.so");
     const auto symbol = library.get<Elf64_Sym>(library.symbol(slot));
     const std::string expected = bad_at(library.symbol(slot), slot, " at address ", symbol.st_value, " with ",
-                                        symbol.st_size, " bytes is no place for a pointer");
+                                        symbol.st_size, " bytes is not a place for a pointer");
     const std::string found = refusal(OPD_BAD_FORMAT, [&] { require_loadable(file); });
     EXPECT_TRUE(found == expected || found == "accepted") << found;
     return found != "accepted";

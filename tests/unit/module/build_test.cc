@@ -99,7 +99,7 @@ TEST(LinkInputs, AreObjectsArchivesAndSourcesForThisMachine) {
     changed[at] = byte;
     return changed;
   };
-  const std::string no_elf = " is no object file: it does not start with the bytes 7f 45 4c 46 (at offset 0)";
+  const std::string no_elf = " is not an object file: it does not start with the bytes 7f 45 4c 46 (at offset 0)";
   struct Case {
     std::string name, content;
     opd_code code;
@@ -118,7 +118,7 @@ TEST(LinkInputs, AreObjectsArchivesAndSourcesForThisMachine) {
         {"a.o", with(16, 3), OPD_BAD_FORMAT,
          "x.tar: a.o is an ELF file of type 3 (at offset 16), not an object file, type 1"},
         {"a.a", "!<arch>\n", OPD_OK, "accepted"},
-        {"a.a", "!<arch>", OPD_BAD_FORMAT, "x.tar: a.a is no archive of object files (at offset 0)"},
+        {"a.a", "!<arch>", OPD_BAD_FORMAT, "x.tar: a.a is not an archive of object files (at offset 0)"},
         {"a.c", "any text", OPD_OK, "accepted"}})
     EXPECT_EQ(refusal(code,
                       [&, n = name, c = content] {

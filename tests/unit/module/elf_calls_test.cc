@@ -239,7 +239,7 @@ TEST(Choosers, MustBeFunctionsThatAreKnownAsSuch) {
   const uint64_t choose = good.address_of("choose"), target = good.address_of("bare");
   Library library = good;
   aim_chooser(library, choose, target);
-  expect_refused(library, concat("the function of a relocation at address ", target, " is no function"));
+  expect_refused(library, concat("the function of a relocation at address ", target, " is not a function"));
   library.set<uint32_t>(library.segment(PT_GNU_EH_FRAME), PT_NULL);
   EXPECT_EQ(library.refusal(), "accepted") << "without any unwind information nothing can be asked for";
   Library initialised = good;

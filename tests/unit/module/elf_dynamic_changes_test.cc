@@ -257,7 +257,7 @@ TEST(ElfRelocations, AreCheckedOneByOne) {
        {kind(variable, good_dynamic().symbol_number("f"), type_of(variable)),
         bad_at(variable, "a relocation is for thread-local variables, but f is none")},
        {kind(call, good_dynamic().symbol_number("shared"), type_of(call)),
-        bad_at(call, "a call slot is for shared, which is no function")},
+        bad_at(call, "a call slot is for shared, which is not a function")},
        {kind(call, good_dynamic().symbol_number("absent"), type_of(got)),
         bad_at(call, "the relocation table of the PLT has one of another kind")},
        {[=](Library &l) { l.set<int64_t>(got + offsetof(Elf64_Rela, r_addend), 8); },

@@ -78,12 +78,13 @@ TEST(LibraryCopy, OnDiskIsGoneWithItsOwner) {
 }
 
 TEST(LibraryCopy, OnDiskSaysWhereItCannotBe) {
-  EXPECT_EQ(refusal(OPD_IO,
-                    [] {
-                      LibraryCopy::on_disk("m.so", {"/nonexistent", "/proc/self"});
-                    })
-                .substr(0, 97),
-            "no private copy of m.so can be made in memory; in /nonexistent: No such file or directory; in /pr");
+  EXPECT_EQ(
+      refusal(OPD_IO,
+              [] {
+                LibraryCopy::on_disk("m.so", {"/nonexistent", "/proc/self"});
+              })
+          .substr(0, 110),
+      "cannot make a private copy of m.so: not possible in memory; in /nonexistent: No such file or directory; in /pr");
   EXPECT_TRUE(refusal(OPD_IO, [] {
                 LibraryCopy::on_disk("m.so", {});
               }).ends_with("in memory; set OPDYNO_CACHE_DIR to a directory whose files may be executed"));

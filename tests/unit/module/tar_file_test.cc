@@ -114,7 +114,7 @@ TEST(ATarFile, HasNamesOfOneToAHundredBytes) {
       write_tar({{name, "1"}});
       ADD_FAILURE() << name;
     } catch (const Exception &e) {
-      EXPECT_EQ(e.error()->message, concat("\"", name, "\" is no name for a member of a tar archive"));
+      EXPECT_EQ(e.error()->message, concat("\"", name, "\" is not a name for a member of a tar archive"));
     }
   }
 }

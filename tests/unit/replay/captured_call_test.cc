@@ -76,10 +76,10 @@ TEST(ACapture, NeedsEachPartOfTheCallInItsOrder) {
   EXPECT_EQ(read_error(with(2, call_of(2).write())), lacks);
   EXPECT_EQ(read_error(with(2, call_of(0).write())), lacks);
   expect_part(read_error(Blocks{whole()[0], whole()[1], whole()[2], whole()[3]}),
-              " is cut: it ends after " +
+              " is truncated after " +
                   std::to_string(file_of({whole()[0], whole()[1], whole()[2], whole()[3]}).size()) +
-                  " bytes, before what leads to the call is complete");
-  expect_part(read_error(file_of(whole()) + "x"), " bytes, amid something behind its end");
+                  " bytes: the parts before the call are incomplete");
+  expect_part(read_error(file_of(whole()) + "x"), " bytes: a block after the call's end is incomplete");
   EXPECT_EQ(read_error(file_of(without(5)) + "x"), "") << "a block that was being written";
   expect_part(read_error(with_more(6, BlockKind::kEnd, end_of(7))), ": the block of kind 8 at offset ");
   expect_part(read_error(with_more(6, BlockKind::kEnd, end_of(7))), " follows the end of the call");
@@ -105,13 +105,13 @@ TEST(ACapture, HasAHeaderOfAKnownVersion) {
     file[at] = byte;
     return read_error(file);
   };
-  EXPECT_EQ(changed(0, 'x'), "c.opdrec is no recording of a call: it does not begin with \"opdynoR1\"");
+  EXPECT_EQ(changed(0, 'x'), "c.opdrec is not a recording of a call: it does not begin with \"opdynoR1\"");
   EXPECT_EQ(changed(8, 2), std::to_string(OPD_UNSUPPORTED) +
                                " c.opdrec has version 2 of the format of recordings; this opdyno reads 1 and older");
   expect_part(changed(8, 0), "must be 1, but is 0");
   expect_part(changed(12, 1), "must end with 0");
   EXPECT_EQ(read_error(std::string("opdyno")),
-            "c.opdrec is no recording of a call: it does not begin with \"opdynoR1\"");
+            "c.opdrec is not a recording of a call: it does not begin with \"opdynoR1\"");
 }
 
 TEST(ACapture, NumbersItsBlocksAndHasTheirChecksums) {

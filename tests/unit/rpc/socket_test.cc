@@ -82,16 +82,17 @@ TEST_F(ASocket, DoesNotWaitForEver) {
   expect_refusal([&] { socket->wait(10ms); }, OPD_DEADLINE_EXCEEDED, "the peer sent nothing for 10 ms");
   expect_refusal([&] { socket->peek(10ms); }, OPD_DEADLINE_EXCEEDED, "the peer says nothing");
   say("abc");
-  expect_refusal([&] { read(8); }, OPD_DEADLINE_EXCEEDED, "the peer stopped amid a message; 5 bytes are missing");
-  expect_refusal([&] { read(8000); }, OPD_DEADLINE_EXCEEDED, "the peer stopped amid a message; 8000 bytes are missing");
+  expect_refusal([&] { read(8); }, OPD_DEADLINE_EXCEEDED, "the peer stopped inside a message; 5 bytes are missing");
+  expect_refusal([&] { read(8000); }, OPD_DEADLINE_EXCEEDED,
+                 "the peer stopped inside a message; 8000 bytes are missing");
   expect_refusal([&] { socket->write(std::string(10'000'000, 'x')); }, OPD_DEADLINE_EXCEEDED,
                  "the peer reads nothing; a message is not sent whole");
   socket.emplace(ends[0], 0ns);  // without a limit, but with an end
   socket->end_at(Clock::now() + 10ms);
-  expect_refusal([&] { read(1); }, OPD_DEADLINE_EXCEEDED, "the peer stopped amid a message; 1 bytes are missing");
+  expect_refusal([&] { read(1); }, OPD_DEADLINE_EXCEEDED, "the peer stopped inside a message; 1 bytes are missing");
   socket.emplace(ends[0], 1h);
   socket->end_at(Clock::now() - 1s);
-  expect_refusal([&] { read(1); }, OPD_DEADLINE_EXCEEDED, "the peer stopped amid a message; 1 bytes are missing");
+  expect_refusal([&] { read(1); }, OPD_DEADLINE_EXCEEDED, "the peer stopped inside a message; 1 bytes are missing");
   EXPECT_FALSE(socket->has_input(1h));
 }
 
@@ -99,7 +100,7 @@ TEST_F(ASocket, SeesTheEndOfTheConnection) {
   say("abc");
   hang_up();
   EXPECT_TRUE(socket->wait(1h));
-  expect_refusal([&] { read(8); }, OPD_IO, "the peer closed the connection amid a message; 5 bytes are missing");
+  expect_refusal([&] { read(8); }, OPD_IO, "the peer closed the connection inside a message; 5 bytes are missing");
   EXPECT_FALSE(socket->wait(1h));
   EXPECT_EQ(socket->peek(1h), -1);
   EXPECT_TRUE(socket->has_input(1h)) << "which is the end";

@@ -45,7 +45,7 @@ TEST(AnAddressOfACollector, IsRefusedIfItIsNone) {
                            "http://[::1", "http://[]:1", "http://[::1]7"})
     EXPECT_NE(refusal(text), "") << text;
   EXPECT_EQ(refusal("http://[::1"), "\"http://[::1\" has a '[' without a ']'");
-  EXPECT_EQ(refusal("http://a:"), "\"http://a:\" is no address; write it as HOST:PORT, as 127.0.0.1:9090");
+  EXPECT_EQ(refusal("http://a:"), "\"http://a:\" is not an address; write it as HOST:PORT, for example 127.0.0.1:9090");
   EXPECT_EQ(refusal("ftp://a"), "\"ftp://a\" must begin with http://");
   EXPECT_EQ(refusal("https://a"),
             "https://a: opdyno sends without TLS; send to a collector on this machine, which can use it");
@@ -166,8 +166,8 @@ TEST_F(Variables, HaveHeadersThatCannotEndTheirLine) {
   EXPECT_EQ(refusal("a", "b\r\nc"), "the header a has a control character");
   EXPECT_EQ(refusal("a", "\x7f"), "the header a has a control character");
   EXPECT_EQ(refusal("a\t", "b"), "the header a\t has a control character");
-  EXPECT_EQ(refusal("a b", "c"), "\"a b\" is no name of a header");
-  EXPECT_EQ(refusal("a:", "c"), "\"a:\" is no name of a header");
+  EXPECT_EQ(refusal("a b", "c"), "\"a b\" is not a name of a header");
+  EXPECT_EQ(refusal("a:", "c"), "\"a:\" is not a name of a header");
 }
 
 TEST(AHeader, IsFoundByItsNameInAnyCase) {

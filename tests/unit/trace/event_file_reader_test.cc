@@ -84,7 +84,7 @@ TEST(ADescription, IsRefusedIfItCannotBe) {
   built.header.recordings = 0;
   EXPECT_EQ(refusal_of(built.description(true)), ": the description of the recording at offset 32768 cannot be");
   built.header.version = 2;
-  EXPECT_EQ(refusal_of(built.description()), " has version 2 of the form, but only 1 is known");
+  EXPECT_EQ(refusal_of(built.description()), " has version 2 of the format, but only 1 is supported");
 }
 
 TEST(ADescription, TellsWhatWasRecorded) {

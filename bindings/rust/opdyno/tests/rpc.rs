@@ -71,7 +71,7 @@ fn a_tracker_gives_a_server() -> Result<()> {
 #[test]
 fn there_must_be_a_server() {
     let options = RpcConnectOptions::new();
-    expect(RpcSession::connect("nowhere", &options), Code::InvalidArgument, "is no address");
+    expect(RpcSession::connect("nowhere", &options), Code::InvalidArgument, "is not an address");
     expect(RpcSession::request("127.0.0.1:1", &options), Code::Io, "127.0.0.1:1");
     expect(RpcSession::tracker_summary("127.0.0.1:1", &options), Code::Io, "127.0.0.1:1");
 }
