@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the parts of the description of the C API that SWIG and the native parts of the bindings read. OUT/api_rules.i
-says which parameters may be none and which functions block. OUT/option_fields.h has the fields of options,
-OUT/result_fields.h the fields of results."""
+"""Describes the C API in files that SWIG and the native parts of the bindings read. OUT/api_rules.i lists the parameters
+that may be NULL and the functions that block. OUT/option_fields.h lists the fields of the options, OUT/result_fields.h
+the fields of the results."""
 
 import argparse
 import subprocess

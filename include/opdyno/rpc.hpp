@@ -45,7 +45,7 @@ class RpcSession : public Handle<opd_rpc_session> {
 inline void rpc_serve(int32_t socket, const opd_rpc_serve_options *options = nullptr) {
   check(opd_rpc_serve(socket, options));
 }
-/** Tells the client of a session whose process has died why it ended. */
+/** If a session's process has died: tells the session's client the reason. */
 inline void rpc_tell_end(int32_t socket, const opd_rpc_progress &progress) {
   check(opd_rpc_tell_end(socket, &progress));
 }

@@ -220,7 +220,7 @@ class Server {
     if (client && !start_thread("opdyno-client", &serve, client)) close(*client);
   }
 
-  // Returns null if there is no client, or none that is permitted.
+  // Returns null if no client is waiting, or if the client was refused.
   Client *accept() noexcept {
     std::unique_lock lock(guard_);
     const int fd = ::accept4(endpoint_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);

@@ -24,12 +24,12 @@ namespace {
 
 struct ExportLayout {
   std::vector<LinkInput> inputs;
-  std::string library;   // the bytes of a finished library, in place of inputs
+  std::string library;   // bytes of a finished library; if not empty, there are no inputs
   std::string embedded;  // the content of __tvm_ffi__library_bin; "" if the tree is only code
   std::string own;       // content of __opdyno_library_bin; "" without opdyno's own modules
 };
 
-constexpr size_t kLibrary = SIZE_MAX;  // in place of a module's number
+constexpr size_t kLibrary = SIZE_MAX;  // node number of the linked library; nodes of modules count from 0
 
 // The tree as it will be stored. Each module occurs once. All code that is linked is one node, the library.
 class Tree {

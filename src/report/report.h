@@ -41,8 +41,8 @@ struct ColumnMeaning {
   bool is_shown = true;        // shown in tables
   bool is_minor = false;       // shown in a summary only if there is room
   bool is_of_devices = false;  // rows of kDeviceWorkKind also have cells; if such rows exist, only they are summed
-  // For kRatio: scale * sum(over) / sum(under). If the report has no column `over`, a call's part of that sum is
-  // computed from its ratio and its cell of `under`.
+  // For kRatio: over all calls, scale * sum(over) / sum(under). If a call has no cell in `over`, its part of that sum
+  // is ratio * under / scale. The column `over` may be absent.
   std::string_view over = {}, under = {};
   double scale = 1;
 };

@@ -149,7 +149,7 @@ class PprofWriter {
     out_.message(pprof::profile::kSampleType, made);
   }
 
-  // A name is a function with one location. A host function has a location for each line.
+  // In pprof's terms, each name is a function. A host function has one location per line, any other name only one.
   uint64_t location_of(const StackTree::Node &node) {
     const HostFrame *frame = tree_.host_frame(node);
     const bool has_function = frame && !frame->function.empty();

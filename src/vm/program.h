@@ -19,8 +19,8 @@ enum class Op : uint8_t {
   kStorage,         // alloc_storage of a known size
   kTensor,          // alloc_tensor of a known shape
   kNull,            // writes null_value to a register
-  kForgetBorrowed,  // writes null_value to a borrowed parameter: no reference ends
-  kStaticBuffer,    // in planned code: ensures that a place's storage and tensors are in their registers
+  kForgetBorrowed,  // writes null_value to the register of a borrowed parameter, without releasing the old value
+  kStaticBuffer,    // with a memory plan: ensures that a place's storage and tensors are in their registers
   kRet,
   kGoto,
   kIf

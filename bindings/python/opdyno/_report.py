@@ -36,7 +36,7 @@ class _Metric(Frozen):
     def __add__(self, other: Any) -> Any:
         return type(self)(self._number + other._number) if type(other) is type(self) else NotImplemented
 
-    def __radd__(self, other: Any) -> Any:  # sum() adds to 0
+    def __radd__(self, other: Any) -> Any:  # sum() starts with 0 + metric
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
     def __sub__(self, other: Any) -> Any:

@@ -58,7 +58,7 @@ class Tensor(_native.TensorBase):
         source = self if self.device.device_type == 1 else self.copyto(_CPU)
         try:
             return numpy.array(memoryview(source))
-        except BufferError:  # Python's buffers lack the dtype
+        except BufferError:  # the buffer protocol has no format for the dtype
             return _with_ml_dtypes(source)
 
     asnumpy = numpy

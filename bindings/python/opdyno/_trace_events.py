@@ -18,7 +18,7 @@ def _shapes(text: str) -> list[list[int]]:
 
 
 class Interval:
-    """The time from `start` to `end`, in µs since the begin of the trace."""
+    """The time from `start` to `end`, in µs since the start of the trace."""
 
     __slots__ = ("end", "start")
 
@@ -193,7 +193,7 @@ class _Row:
 
     @property
     def stack(self) -> list[str]:
-        """With `with_stack`: the host's call stack at its begin, innermost function first, as "file(line):
+        """With `with_stack`: the host's call stack at its start, innermost function first, as "file(line):
         function"."""
         return str(self._cell("Stack") or "").split(";")[:-1]
 

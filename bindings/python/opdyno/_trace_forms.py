@@ -32,7 +32,7 @@ class Forms:
         return self._trace
 
     def events(self) -> EventList:
-        """Returns all calls, runs of programs and ranges, in the order of their begin times."""
+        """Returns all calls, runs of programs and ranges, in the order of their start times."""
         return events_of(self.trace, self.with_flops)
 
     def key_averages(

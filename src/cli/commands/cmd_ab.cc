@@ -170,7 +170,7 @@ std::string refusal(Exit exit, opd_code code, std::string_view message) {
 
 constexpr std::string_view kNextLife = "again";
 
-// Runs one life of the worker: a process that loads the program and answers until it is asked to end.
+// Runs in a worker process: loads the program and answers requests until one asks for the replacement of the process.
 void live(int requests, int answers, const Args &args, std::atomic<bool> &has_successor) {
   std::unique_ptr<Worker> worker;
   std::string buffer, request, answer;
@@ -189,7 +189,7 @@ void live(int requests, int answers, const Args &args, std::atomic<bool> &has_su
 
 // Addresses decide which data compete for one place in a cache, and which branches for one in the predictor. So they
 // change the time of an operator by some percent. Here heap, stack, and mappings that fit into no hole are moved by
-// random distances, so that the effect differs from life to life and averages out.
+// random distances, so that the effect differs between worker processes and averages out.
 void live_elsewhere(int requests, int answers, const Args &args, std::atomic<bool> &has_successor) {
   constexpr size_t kUnit = 16, kHeapUnits = 4096, kStackUnits = 256, kPages = 4096;  // 16 bytes: the heap's alignment
   std::random_device random;
@@ -202,9 +202,10 @@ void live_elsewhere(int requests, int answers, const Args &args, std::atomic<boo
   live(requests, answers, args, has_successor);
 }
 
-// The child's main function: it runs one life after the other. It loads nothing itself, so that all lives begin alike.
+// The child's main function. It runs worker processes one after the other. It loads nothing itself, so that all of them
+// start in the same state.
 [[noreturn]] void serve(int requests, int answers, const Args &args) {
-  // Lives set a shared flag to ask for a successor, because a program could end with any exit code.
+  // A worker process asks for its replacement by a shared flag, because a program could end with any exit code.
   void *const shared =
       ::mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED) ::_exit(1);

@@ -42,7 +42,7 @@ struct TokenProfile {
   double whole = 0;
   double operators = 0;           // kernels that the program calls
   double attention = 0;           // kernels that the caches call for the program
-  double bookkeeping = 0;         // other work of the caches: begin and end passes, functions around those kernels
+  double bookkeeping = 0;         // the caches' other work: starting and ending passes, functions around those kernels
   double dispatch = 0;            // the rest of the host's time: the VM, its builtins, memory, the call
   std::vector<Operator> longest;  // longest first, with builtins
 

@@ -58,8 +58,9 @@ void register_init(int32_t type);  // registers a constructor that takes the fie
 std::string repr(const View &value);
 Value parse_json(std::string_view text);  // throws an error with the problem and its position
 std::string json_text(const View &value, int indent = 0);
-int compare_big_ints(const View &a, const View &b);  // also for plain integers; negative, 0 or positive
-constexpr size_t kMaxNesting = 2000;                 // limit for objects within objects
+// Compares two integers, each big or plain: the result is negative if a < b, 0 if they are equal, else positive.
+int compare_big_ints(const View &a, const View &b);
+constexpr size_t kMaxNesting = 2000;  // limit for objects within objects
 
 // ---- functions that define a group of functions and types once, when the library is loaded
 void define_containers();

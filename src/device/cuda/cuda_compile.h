@@ -65,11 +65,11 @@ std::string compile_source(const Nvrtc &nvrtc, int32_t compute_version, std::str
 std::string kept_or_compiled(const Nvrtc &nvrtc, int32_t compute_version, std::string_view source,
                              std::string_view origin, std::string_view cache_directory);
 
-// Finds the files that a source includes. NVRTC does not list them, so they are found in the text.
-// Adds to the hash every file that the source may include, directly or indirectly. For an included name, these are the
-// files in all directories. Conditions around a directive are ignored. So the hash changes if such a file changes,
-// appears or disappears. Returns false if the text does not determine the included files: a name made by a macro, the
-// date, or too many files.
+// Adds to the hash every file that the source may include, directly or indirectly, so that the hash changes if such a
+// file changes, appears or disappears. NVRTC does not list these files, so they are found in the text: for each
+// included name, the files of that name in all directories, whatever the conditions around the directive. Returns false
+// if the text does not determine the included files, because a macro makes a name, the code depends on the date, or
+// there are too many files.
 // Cost: 15 ms for the headers of NVIDIA that TVM's kernels include.
 bool add_included_files(ContentHash &hash, std::string_view source, const std::vector<std::string> &directories);
 

@@ -82,7 +82,7 @@ class ThreadBlock {
   std::unique_ptr<MappedBlock> block_;
   std::atomic<bool> is_closed_{false};
   std::atomic<uint32_t> is_changing_{0};
-  uint32_t top_ = kHeaderWords, count_ = 0;  // words and events of the chunk that are in the block
+  uint32_t top_ = kHeaderWords, count_ = 0;  // the block has the chunk's words up to top_, and its first count_ events
   ForkMutex guard_{LockRank::kThreadBlock};  // serialises sealing
 };
 

@@ -55,7 +55,7 @@ struct Event {
   uint32_t num_tensors;  // number of arguments described at `shapes`
   uint32_t shapes;       // index of the tensors' descriptions in the chunk's words
   uint32_t items;        // index of further items; 0: none
-  uint32_t stack;        // runs, ranges and marks: StackId of the host's stack at their begin
+  uint32_t stack;        // runs, ranges and marks: StackId of the host's stack at their start
 };
 static_assert(sizeof(Event) == 64);
 
@@ -117,7 +117,7 @@ enum class WorkKind : uint8_t {
   kOverhead  // time of the driver or of CUPTI; not work of the device, and not part of its times
 };
 inline constexpr WorkKind kLastWorkKind = WorkKind::kOverhead;
-inline constexpr uint16_t kOverheadStream = UINT16_MAX;  // in place of a stream's number
+inline constexpr uint16_t kOverheadStream = UINT16_MAX;  // `stream` of work of the kind kOverhead
 struct DeviceWork {
   uint64_t launched;      // tick at which the host submitted it
   uint32_t launch_ticks;  // duration of the submission
@@ -175,7 +175,7 @@ inline void set_counter_value(Event &event, double value) {
   event = std::bit_cast<Event>(words);
 }
 
-// If the counters of processors differ, the end may be before the begin.
+// If the counters of processors differ, the end may be before the start.
 inline uint64_t length_ticks(const Event &event) { return event.end > event.begin ? event.end - event.begin : 0; }
 
 // An item that only some events have: the message of an error, a metric of a collector.

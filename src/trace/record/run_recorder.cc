@@ -31,8 +31,9 @@ struct RunOptions {  // options of a recording
   bool calls, all_calls, outcomes;
 };
 
-// Returns the track if the recording began after those already considered and the run passes its filter. The run is
-// then under way in the recording.
+// Returns the calling thread's track if it takes part in the slot's recording; else null. The recording must be newer
+// than `considered` and accept the run (source, thread, interval). On success, the end of the recording waits for
+// leave().
 Track *enter_run(uint32_t place, const void *source, uint64_t considered, uint64_t &id, RunOptions &options) {
   Slot &slot = Recorder::get().slots[place];
   id = slot.id.load();

@@ -40,13 +40,13 @@ class KvForward {
              std::optional<std::span<const int64_t>> parents);
   void end() { is_running_ = false; }
   void undo(KvSequences &sequences);  // removes the rows of the running pass and ends the pass
-  // Returns the arguments of the running pass, and restores `sequences`, a copy, to the state before the pass. Throws
-  // OPD_UNSUPPORTED if a window slid, because the rows that it dropped are lost, or if begin() would make it slide
-  // again.
-  struct Pass {
+  struct Pass {                       // arguments of begin()
     std::vector<int64_t> ids, counts;
     std::optional<std::vector<int64_t>> parents;
   };
+  // Returns the arguments of the running pass. `sequences` is a copy, which is restored to the state before the pass.
+  // Throws OPD_UNSUPPORTED if a window slid, because the rows that it dropped are lost, or if begin() would make it
+  // slide again.
   Pass take_back(KvSequences &sequences) const;
   void clear();
 

@@ -73,10 +73,10 @@ class RnnState final : public KvState {
   DLDevice device_;
   std::vector<Ref<Tensor>> storages_;  // by layer, then by kind: [sequences, histories, shape of the state]
   std::unordered_map<int64_t, Sequence> sequences_;
-  // Slots that were in use and are free again. The last one is taken first. If there is none, an untouched slot is
-  // taken.
+  // Slots that were in use and are free again. next_slot() returns the last one; if there is none, the first slot that
+  // was never in use.
   std::vector<int64_t> free_slots_;
-  int64_t num_touched_slots_ = 0;  // no slot from this one on was ever in use
+  int64_t num_touched_slots_ = 0;  // slots with this number or a higher one were never in use
   // These describe the running pass.
   std::vector<int64_t> ids_, counts_;
   KvTable slots_, histories_;

@@ -19,7 +19,7 @@ impl Collector {
     pub fn new<C: MetricCollector>(name: &str, collector: C) -> Result<Self> {
         let table = table(collector);
         with_text(name, |name| create!(Collector, opd_collector_create(name, &table)))
-            .inspect_err(|_| unsafe { callback::end::<C>(table.user_data) }) // C takes the data over only on success
+            .inspect_err(|_| unsafe { callback::end::<C>(table.user_data) }) // C owns the data only on success
     }
     /// Makes a built-in collector: time, memory, the kernel's counters, PAPI's counters or energy.
     pub fn builtin(kind: CollectorKind, options: &CounterOptions<'_>) -> Result<Self> {

@@ -49,7 +49,7 @@ impl Function {
     fn of<F: Fn(&[ValueRef<'_>], &mut opd_value) -> Result<()> + Send + Sync + 'static>(closure: F) -> Result<Self> {
         let data = callback::begin(closure);
         create!(Function, opd_function_create(Some(callback::call::<F>), data, Some(callback::end::<F>)))
-            .inspect_err(|_| unsafe { callback::end::<F>(data) }) // C takes the closure over only on success
+            .inspect_err(|_| unsafe { callback::end::<F>(data) }) // C owns the closure only on success
     }
 
     /// Makes a function from a C function and its signature: the types of the result and the parameters, such as "f64(f64, ptr,
