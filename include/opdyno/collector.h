@@ -108,7 +108,7 @@ typedef enum opd_collector_kind OPD_ENUM_TYPE {
   /** The device's own counters for the kernels in a call. On Vulkan, the counter is "Compute shader invocations": the
    * number of threads of the kernels that the calling thread launched. On CUDA, the events are metrics of CUPTI's range
    * profiler that end with ".sum", such as sm__inst_executed.sum. CUPTI limits their number to those that it can count
-   * in one run of a kernel. They count the whole device. The begin and the end of a call wait for the device. Devices
+   * in one run of a kernel. They count the whole device. The start and the end of a call wait for the device. Devices
    * without counters have no columns, and the configuration says why. Since: 0.2. Source: Vulkan 1.3 - A Specification,
    * VK_QUERY_TYPE_PIPELINE_STATISTICS; NVIDIA, CUPTI 12.6, Range Profiling API. */
   OPD_COLLECTOR_DEVICE = 6,

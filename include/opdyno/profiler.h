@@ -24,7 +24,7 @@ typedef struct opd_profiler_options {
   int32_t all_calls;    /**< 1: also records calls without a tensor among their arguments. Default: 0 */
   uint64_t max_events;  /**< Limit of events of each thread, calls and ranges together. Further events are counted as
                              dropped. The limit does not apply to a ring buffer or a file. Default: 2^20 */
-  /** Steps at the begin of a cycle that are not recorded. opd_profiler_step() ends a step. A schedule begins with
+  /** Steps at the start of a cycle that are not recorded. opd_profiler_step() ends a step. A schedule begins with
    * `skip_first` steps that are not recorded. Then cycles follow: each has `wait` and `warmup` steps that are not
    * recorded, then `active` steps that are. Default: 0 */
   uint64_t wait;

@@ -112,7 +112,7 @@ typedef struct opd_telemetry_value {
   const char *parent_span; /**< Borrowed. Span only: the span id of its parent, 16 hexadecimal digits. Default: NULL:
                                 none */
   const char *error;       /**< Borrowed. Span only: the message of its error. Default: NULL: it did not fail */
-  int64_t begin_ns;        /**< Span only: its begin, in Unix time. Default: 0 */
+  int64_t begin_ns;        /**< Span only: its start, in Unix time. Default: 0 */
   int64_t end_ns;          /**< Span only: its end, in Unix time. Default: 0 */
   int32_t span_kind;  /**< Span only: 1 internal, 2 server, 3 client, 4 producer, 5 consumer, as in OTLP. Default: 1 */
   uint32_t reserved2; /**< Default: 0 */

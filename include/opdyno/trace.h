@@ -128,11 +128,11 @@ OPD_API OPD_NODISCARD opd_error *opd_trace_save(const opd_trace *trace, const ch
  * parts are the outermost runs of programs. If it has no runs, they are the outermost ranges, else the whole trace.
  * Spans outside of all parts are left out, and so are parts that had not ended when the recording did. */
 typedef enum opd_trace_view OPD_ENUM_TYPE {
-  OPD_TRACE_EVENTS = 0,                /**< One row for each span, in the order of their begins. */
+  OPD_TRACE_EVENTS = 0,                /**< One row for each span, in the order of their start times. */
   OPD_TRACE_KEY_AVERAGES = 1,          /**< One row for all spans of one name. */
   OPD_TRACE_KEY_AVERAGES_BY_SHAPE = 2, /**< One row for all spans of one name and shapes. */
-  OPD_TRACE_TASKS = 3,                 /**< One row for each task of a parallel loop, in the order of their begins. */
-  OPD_TRACE_PATHS = 4,                 /**< One row for all spans of one stack of names. */
+  OPD_TRACE_TASKS = 3, /**< One row for each task of a parallel loop, in the order of the tasks' starts. */
+  OPD_TRACE_PATHS = 4, /**< One row for all spans of one stack of names. */
   OPD_TRACE_KEY_AVERAGES_BY_PART = 5,  /**< One row for all spans of one name in a part of the trace. */
   OPD_TRACE_PATHS_BY_PART = 6,         /**< One row for all spans of one stack of names in a part of the trace. */
   OPD_TRACE_VIEW_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
@@ -148,10 +148,10 @@ typedef enum opd_trace_view OPD_ENUM_TYPE {
  * on devices of the work that the thread submitted, with and without nested spans. Kernels and copies have their own
  * rows, with only the time on the device. In OPD_TRACE_EVENTS these have "Stream", a number; "Launch Thread ID";
  * "Launched In", the row of the span around the launch; "Launch Gap (us)", the time that the work waited on the device;
- * and, for copies, "Bytes". OPD_TRACE_EVENTS also has "Start (us)", from the begin of the first event, "Thread ID",
+ * and, for copies, "Bytes". OPD_TRACE_EVENTS also has "Start (us)", from the start of the first event, "Thread ID",
  * "Thread", "Parent" (the row of the span around it), "Depth", "Open" (1: it had not ended when the recording did),
  * "Step" (its number) and "Error"; for a merged trace also "Process ID", "Process" and "Host". If stacks were recorded,
- * events have "Stack": the host's call stack at the begin of the span, or else of the span around it. The innermost
+ * events have "Stack": the host's call stack at the start of the span, or else of the span around it. The innermost
  * function is first, each as "file(line): function;".
  *
  * The "Name" of a path has the names of its spans, outermost first, joined by ";"; a ";" in a name becomes "_". Paths

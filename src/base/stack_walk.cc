@@ -43,7 +43,7 @@ struct Walk {
 _Unwind_Reason_Code visit_frame(_Unwind_Context *frame, void *given) {
   Walk &walk = *static_cast<Walk *>(given);
   // The unwinder returns the end of the called function's frame. So this step decides whether the limit lay in the
-  // previous step's frame. The begin of a frame is not enough, because arguments in memory make a frame longer during
+  // previous step's frame. The start of a frame is not enough, because arguments in memory make a frame longer during
   // some calls.
   if (_Unwind_GetCFA(frame) > walk.limit) {
     if (walk.count > 0) --walk.count;

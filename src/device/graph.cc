@@ -6,7 +6,7 @@ namespace opd {
 
 std::atomic<uint32_t> detail::captures{0};
 
-// One capture, from begin to end. The calling thread's current stream is restored in any case.
+// One capture, from its start to its end. The calling thread's current stream is restored in any case.
 class Capture {
  public:
   explicit Capture(Graph &graph)

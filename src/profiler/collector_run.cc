@@ -38,7 +38,7 @@ uint64_t CollectorRun::begin(DLDevice device) noexcept {
   }
   is_busy_ = is_own;
   // The tick is read after the collectors have started and before the call begins. end_call() compares it with the
-  // begin of the call.
+  // start of the call.
   began_.push_back(ticks);
   return ticks - first;
 }

@@ -65,7 +65,7 @@ class CollectorRun final : public CallObserver {
   const uint64_t thread_ = thread_number();
   const uint32_t generation_ = fork_generation();
   std::vector<uint64_t> costs_;  // ticks of each collector
-  std::vector<uint64_t> began_;  // ticks at the begin of each open call
+  std::vector<uint64_t> began_;  // ticks at the start of each open call
   std::vector<void *> states_;   // one for each collector and open call
   MetricList metrics_;
   uint64_t outermost_cost_ = 0;  // ticks of collectors around outermost calls, since the last run ended

@@ -8,7 +8,7 @@
 
 namespace opd {
 
-// The counters at the begin of a call, or of a task on a worker. Values are in groups, one per thread: first the thread
+// The counters at the start of a call, or of a task on a worker. Values are in groups, one per thread: first the thread
 // itself, with the counters of the call and the process, then each worker. Missing values are 0.
 struct CounterCollector::State {
   DLDevice device;
@@ -216,7 +216,7 @@ void CounterCollector::stop(void *given, MetricList &out) {
   thread.give_back(std::move(state));
 }
 
-// The count since the begin. If a counter fell without wrapping, it was reset.
+// The count since the start. If a counter fell without wrapping, it was reset.
 double CounterCollector::change(size_t at, const State &state, const std::vector<uint64_t> &now, bool &is_good) const {
   const Counter &counter = counters_[at % counters_.size()];
   const uint64_t begin = at < state.begin.size() ? state.begin[at] : 0, end = now[at];

@@ -101,7 +101,7 @@ class Profiler final : public Object {
   bool is_started_ = false, has_steps_ = schedule_.active > 0;
   std::optional<ProfilerAction> next_;  // set by set_action()
   ProfilerAction action_{};             // action of the current step
-  uint64_t step_ = 0, step_begin_ = 0;  // number of the current step, and the tick of its begin
+  uint64_t step_ = 0, step_begin_ = 0;  // number of the current step, and the tick of its start
   std::optional<DumpOptions> dumps_;
   std::unique_ptr<StartedActivity> activity_;  // set from start() to stop()
   std::unique_ptr<AlarmSignal> signal_;        // signal for dumps, from start() to stop(), also in steps that are not

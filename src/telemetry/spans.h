@@ -93,7 +93,7 @@ class SpanMaker {
 
 // ---- writes requests of OTLP/HTTP in their JSON form. Source: OpenTelemetry Protocol 1.x, "JSON Protobuf Encoding";
 // opentelemetry-proto's metrics.proto and trace.proto.
-// Times are Unix time in ns. `since_ns`: the begin of the sums.
+// Times are Unix time in ns. `since_ns`: the start of the sums.
 std::string otlp_metrics(const std::vector<Series> &all, const TelemetrySettings &settings, int64_t since_ns,
                          int64_t now_ns);
 std::string otlp_spans(const std::vector<SentSpan> &spans, const TelemetrySettings &settings);

@@ -1,4 +1,4 @@
-// Writes a trace as JSON for speedscope: one profile of begins and ends for each lane of a thread.
+// Writes a trace as JSON for speedscope: one profile of open and close events for each lane of a thread.
 #include <algorithm>
 #include <unordered_map>
 

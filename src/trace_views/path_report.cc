@@ -14,7 +14,7 @@ namespace {
 // recording did are left out, because they would seem too fast.
 struct TraceDivision {
   static constexpr uint32_t kNone = UINT32_MAX;
-  uint32_t num_parts = 0;                      // parts are numbered in the order of their begins
+  uint32_t num_parts = 0;                      // parts are numbered in the order of their starts
   std::vector<std::vector<uint32_t>> part_of;  // per thread: the part of each span; kNone: in no part
 };
 

@@ -68,7 +68,7 @@ class Nest {
 
   void add(uint32_t i) {
     Node &node = nodes_[i];
-    uint64_t inner = 0, first = events_[i]->end;  // covered ticks, and the begin of the covered part
+    uint64_t inner = 0, first = events_[i]->end;  // covered ticks, and the start of the covered part
     while (!open_.empty() && begin(open_.back()) >= begin(i)) {
       const uint32_t child = open_.back();
       open_.pop_back();

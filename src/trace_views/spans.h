@@ -38,7 +38,7 @@ std::vector<ThreadSpans> nest_spans(const Trace &trace);
 // One item for each track of the trace: threads, then devices.
 std::vector<ThreadSpans> nest_all_spans(const Trace &trace, bool with_tasks);
 
-// For each span of the lane, calls visit(span, true) at its begin and visit(span, false) at its end, in the order of
+// For each span of the lane, calls visit(span, true) at its start and visit(span, false) at its end, in the order of
 // time.
 template <class Visit>
 void each_boundary(const ThreadSpans &thread, uint32_t lane, const Visit &visit) {

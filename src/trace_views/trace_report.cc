@@ -35,7 +35,7 @@ class TrackColumns {
         origins_[i].ns = static_cast<double>(parts_.processes[i].unix_ns(origins_[i].tick) - first_ns);
   }
 
-  // The time since the begin of the trace's first event.
+  // The time since the start of the trace's first event.
   void set_start(const TraceTrack &track, uint64_t tick) {
     const Origin &origin = origins_[track.process];
     const double ns = origin.ns + parts_.process_of(track).line.duration_ns(tick - origin.tick);

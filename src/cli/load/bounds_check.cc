@@ -58,7 +58,7 @@ class GuardedBlock {
       munmap(mapping_, mapped_);
       throw std::bad_alloc();
     }
-    // A body begins and ends at a page, so its begin is 0 modulo the alignment.
+    // A body begins and ends at a page, so its start is 0 modulo the alignment.
     const size_t phase = reinterpret_cast<uintptr_t>(content.data()) % alignment;
     const size_t latest = body_size_ - size_;
     data_ = body_ + (side == Side::begin ? phase : latest - (latest - phase) % alignment);

@@ -95,7 +95,7 @@ class SpanChannel {
   SharedSpan *place_of(const SharedSpan &span) noexcept;
 
   std::atomic<uint64_t> written_{0}, taken_{0}, dropped_{0};
-  std::array<SharedSpan, 2> open_{};    // the session and a call; without a begin, the entry is free
+  std::array<SharedSpan, 2> open_{};    // the session and a call; if it has no start time, the entry is free
   std::array<SharedSpan, room> ended_;  // its pages are allocated when they are written
 };
 

@@ -11,7 +11,7 @@ namespace opd::cli {
 
 namespace {
 
-// Keeps `left` code points at the begin, and as many at the end as then fit.
+// Keeps `left` code points at the start, and as many at the end as then fit.
 std::string without_middle(std::string_view text, size_t most, size_t left) {
   const size_t width = width_of(text), kept = most > 0 ? most - 1 : 0;
   if (width <= most) return std::string(text);

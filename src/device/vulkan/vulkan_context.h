@@ -114,7 +114,7 @@ class DeviceContext {
     VkQueryPool pool = nullptr;
     uint32_t first = 0;
   };
-  // A pair of queries for the begin and end of work; { null, 0 } if the device has no times. Call these functions and
+  // A pair of queries for the start and end of work; { null, 0 } if the device has no times. Call these functions and
   // the next ones under queue_guard().
   using TimeQueries = Queries;
   TimeQueries take_queries() {

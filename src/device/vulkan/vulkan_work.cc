@@ -21,7 +21,7 @@ bool ask_for_time(DeviceContext &context) {
 }
 
 // Compares the clocks by timestamps of empty work, which is awaited at once. Other work is awaited only when earlier
-// work has been. Only the end time is used: the queue completes earlier work first, so the begin has little
+// work has been. Only the end time is used: the queue completes earlier work first, so the start has little
 // information.
 void note_time(DeviceContext &context, Stream &main) {
   const auto probe = VulkanWork::make(context, main);

@@ -94,7 +94,7 @@ class SessionSpans {
     return number;
   }
 
-  // The end is never before the begin, even if the clock was set back.
+  // The end is never before the start, even if the clock was set back.
   void end(const Span &span, const char *error) const {
     if (note_) note(span, std::max(span.begin_ns, unix_ns()), error);
   }

@@ -35,7 +35,7 @@ class EventFile : public std::enable_shared_from_this<EventFile> {
   ~EventFile();                                         // without finish(), the files stay as after a crash
   EventFile(const EventFile &) = delete;
 
-  void begin(Recordings recordings, uint64_t ticks);  // takes the recording's bit and its begin; called before threads
+  void begin(Recordings recordings, uint64_t ticks);  // takes the recording's bit and its start; called before threads
                                                       // record
   // Returns a block for the calling thread; null if the file has no room for it.
   std::shared_ptr<ThreadBlock> begin_thread(int64_t thread_id, const std::string &thread_name) noexcept;

@@ -80,7 +80,7 @@ class OpenSpans {
 
   // For the owner: the number of readable spans, at most kMost.
   uint32_t count() const { return std::min(count_.load(std::memory_order_relaxed), kMost); }
-  OpenSpan at(uint32_t i) const {  // its begin is 0 if it ended before the spans within it
+  OpenSpan at(uint32_t i) const {  // `begin` is 0 if it ended before the spans within it
     OpenSpan span;
     shared_[i].read(span);
     return span;

@@ -145,7 +145,7 @@ struct Trace : Object {
   std::optional<int64_t> first_ns() const;
   std::optional<int64_t> last_ns() const;
   uint64_t num_dropped() const;
-  // Runs that no other run of the trace contains, numbered from 0 in the order of their begins, process by process.
+  // Runs that no other run of the trace contains, numbered from 0 in the order of their starts, process by process.
   size_t num_runs() const { return num_runs_; }
   bool is_run(const Event &run, uint32_t process = 0) const {
     const RunNumber *found = run_of(run, process);

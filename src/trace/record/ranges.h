@@ -8,8 +8,8 @@
 
 namespace opd {
 
-// begin_range() returns 0 if nothing records ranges, else the tick of the begin, which the same thread passes to
-// end_range(). A range belongs to the recordings that run at its begin and at its end, or that end within it. A tool
+// begin_range() returns 0 if nothing records ranges, else the tick of the start, which the same thread passes to
+// end_range(). A range belongs to the recordings that run at its start and at its end, or that end within it. A tool
 // that listens to ranges counts as a recording here.
 uint64_t begin_range_slowly(NameId name) noexcept;
 inline uint64_t begin_range(NameId name) { return is_recording(Interest::kRanges) ? begin_range_slowly(name) : 0; }

@@ -74,7 +74,7 @@ class RunRecorder {
   uint64_t considered_ = 0;    // the highest id among recordings whose filter was applied to the run
 };
 
-// The part of one run in the recordings, from the begin of the run to the end of this object.
+// The part of one run in the recordings, from the start of the run to the end of this object.
 class RunRecording {
  public:
   RunRecording() = default;
@@ -103,10 +103,10 @@ class RunRecording {
   RunRecorder *recorder_ = nullptr;  // null: the run is not recorded
   Recordings begun_ = 0;             // recordings that this run entered itself, not an outer run
   const Error *failure_ = nullptr;
-  int exceptions_ = INT_MAX;  // number of uncaught exceptions at its begin, if a recording takes outcomes
+  int exceptions_ = INT_MAX;  // number of uncaught exceptions at its start, if a recording takes outcomes
   // The members below are set for a recorded run.
   Track *track_;
-  Event event_;           // its begin is set once the run has begun
+  Event event_;           // `begin` is set once the run has begun
   TraceContext context_;  // set if a recording takes the outcome
   struct Observed {
     uint32_t slot;

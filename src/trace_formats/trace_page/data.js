@@ -37,7 +37,7 @@ class Numbers {
 }
 
 // Spans are numbered thread by thread. On a thread, each span comes before the spans within it. Times are in ns from
-// the begin of the first span.
+// the start of the first span.
 class Trace {
   constructor(bytes) {
     const line = bytes.indexOf(10);

@@ -13,7 +13,7 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// The names of a trace's spans, in the order of their begin times.
+/// The names of a trace's spans, in the order of their start times.
 fn names(trace: &Trace) -> Result<Vec<String>> {
     let report = trace.to_report(TraceView::Events)?;
     Ok(report.column::<String>(ReportSection::Calls, "Name")?.into_iter().flatten().collect())

@@ -23,7 +23,7 @@ final class SpanEvent extends Event {
   String kind;
 
   @Label("Begin")
-  @Description("From the begin of the recording's first span")
+  @Description("From the start of the recording's first span")
   @Timespan(Timespan.NANOSECONDS)
   long begin;
 
