@@ -71,7 +71,7 @@ public record {name}(
 {components}) {{
   static final int WORDS = {2 * len(fields)};
 
-  /** Of the values of the fields, two words each, which it takes over; null of none. */
+  /** Makes a record of owned values, two words for each field; null if there are none. */
   static {name} take(long[] words) {{
     Object[] fields = Values.takeAll(words);
     if (fields == null) return null;

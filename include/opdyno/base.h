@@ -3,7 +3,7 @@
  * Ownership, for all of opdyno. A function gives the caller a new reference if its verb is create, open, load, connect,
  * retain, copy, take or to_…; every parameter named out_… gives one, too. The caller ends the reference of a handle
  * with opd_<noun>_release(), and an opd_value with opd_value_release(). Everything else is borrowed: it is valid as
- * long as the handle that returned it. Pointers to plain data are always borrowed, also from an out_… parameter:
+ * long as the handle that returned it. Pointers to plain data are always borrowed, even those in an out_… parameter:
  * opd_string_get() points into its argument. All handles are counted atomically and keep their parents alive, so they
  * may be released in any order and on any thread. Releasing NULL does nothing.
  *
@@ -24,11 +24,11 @@
  * statistics, dimensions, tokens, and times, whose unit is in their name. A value of an enum has the enum's type.
  *
  * Comments, for all of opdyno; bindings rely on these words. If an argument may be NULL, its comment contains "NULL".
- * "Blocks." means that the function may run programs or compilers, access files or wait. Bindings let other threads of
- * their language run meanwhile. A comment that begins with "1: …" describes a number that is 0 or 1; one that begins
- * with "an opd_x" describes a value of that enum. "For each of @p x" means that an array has as many items as x. An
- * option's comment ends with "Default: " and the default. If the default needs a meaning, it follows: "Default: 0: no
- * limit". */
+ * "Blocks." means that the function may run programs or compilers, access files or wait. During such a call, bindings
+ * let other threads of their language run. A comment that begins with "1: …" describes a number that is 0 or 1; one
+ * that begins with "an opd_x" describes a value of that enum. "For each of @p x" means that an array has as many items
+ * as x. An option's comment ends with "Default: " and the default. If the default needs a meaning, it follows:
+ * "Default: 0: no limit". */
 #ifndef OPDYNO_BASE_H_
 #define OPDYNO_BASE_H_
 

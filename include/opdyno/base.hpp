@@ -63,7 +63,7 @@ class Error : public std::runtime_error {
   Handle<opd_error> error_;
 };
 
-/** Throws Error unless @p error is NULL. Takes it over. */
+/** Throws Error unless @p error is NULL. Takes ownership of it. */
 inline void check(opd_error *error) {
   if (error) throw Error(error);
 }

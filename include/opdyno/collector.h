@@ -54,7 +54,7 @@ typedef struct opd_collector_table {
   /** Begins to measure a call on @p device. Writes the state for its stop into @p out_state, which is NULL before. If
    * it stays NULL, the device is not supported and stop is not called. */
   opd_error *(*start)(void *user_data, DLDevice device, void **out_state);
-  /** Ends a measurement. Called exactly once for each state, also if the call failed. */
+  /** Ends a measurement. Called exactly once for each state, even if the call failed. */
   opd_error *(*stop)(void *user_data, void *state, opd_metrics *metrics);
   void *user_data;     /**< Passed to all functions. */
   opd_deleter deleter; /**< Called with user_data after the last reference ended. May be NULL. */

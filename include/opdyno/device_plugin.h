@@ -61,7 +61,7 @@ typedef struct opd_device_activity {
 typedef void (*opd_activity_receiver)(void *receiver, const opd_device_activity *activity);
 
 /** The functions of a kind of devices. A function may be NULL only if its comment says so; then devices of the kind
- * lack that feature. All functions are called on any thread, several at once. Errors that they return are taken over.
+ * lack that feature. All functions are called on any thread, several at once. opdyno owns the errors that they return.
  * An error names the cause; opdyno adds the operator.
  *
  * Work in one stream runs in the order of submission; different streams may run concurrently. A function that submits
@@ -116,9 +116,9 @@ typedef struct opd_device_table {
   /** Switches records of work on or off, for all devices of the kind. May be NULL, together with the next two
    * functions. It needs record_event and the functions that belong to it.
    *
-   * Begin: @p is_on is 1. The plug-in keeps a record of each piece of work, also of work that other code submits.
-   * Recordings ask for it by opd_profiler_options.device_work = 2. Meanwhile opdyno records no events of its own around
-   * work.
+   * Begin: @p is_on is 1. The plug-in keeps a record of each piece of work, including work that other code submits.
+   * Recordings request it by opd_profiler_options.device_work = 2. Until the end, opdyno records no events of its own
+   * around work.
    *
    * End: @p is_on is 0. The plug-in drops records that were not read. The end should not fail, because its error is not
    * reported.

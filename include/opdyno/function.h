@@ -17,7 +17,7 @@ OPD_HANDLE(opd_function);
  * @param user_data  As given to opd_function_create().
  * @param args       Borrowed, @p num_args values.
  * @param out_result Holds OPD_NONE. Write an owned value or leave it; leave it when returning an error.
- * @return NULL, or an error that the caller takes over. */
+ * @return NULL, or an error, which the caller then owns. */
 typedef opd_error *(*opd_packed_fn)(void *user_data, const opd_value *args, int32_t num_args, opd_value *out_result);
 
 /** Makes a packed function from a C callback.

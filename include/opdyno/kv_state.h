@@ -16,7 +16,7 @@ OPD_BEGIN_DECLS
  *     opd_vm_call(vm, "prefill", …);                     the program computes them
  *     opd_kv_state_end(state, 1);
  *
- * One thread at a time: if another thread is using the state, also in a call of the program, a function returns
+ * One thread at a time: if another thread is using the state, even in a call of the program, a function returns
  * OPD_FAILED_PRECONDITION. These functions do the same as the global functions `vm.builtin.kv_state_*`. Features of
  * only one kind of state are global functions, too: windows, trees of tokens, checkpoints (docs/builtins.md). Source:
  * TVM KVState. */

@@ -219,7 +219,7 @@ OPD_API void opd_range_mark(uint32_t name);
 
 /** Returns 1 if a tool receives ranges and marks through Intel's ITT API, else 0. A tool receives them if the
  * environment variable INTEL_LIBITTNOTIFY64 named its collector library when this library was loaded. Then each range
- * is a task of the domain "opdyno", and each mark is a marker, also while no profiler records. ITT ends the tasks of a
+ * is a task of the domain "opdyno", and each mark is a marker, even while no profiler records. ITT ends the tasks of a
  * thread in reverse order, so ranges should be nested.
  * Threads: safe. Cost: the first call, or the first range, loads the collector. Since: 0.2
  * Source: torch.profiler.itt.is_available; Intel's ITT API reference, "Task API" */
@@ -236,8 +236,8 @@ typedef struct opd_stack_frame {
 OPD_API int32_t opd_stack_is_recorded(void);
 
 /** Sets the functions of a language that run on the calling thread, until opd_stack_pop(). Bindings call it around each
- * native call. Stacks that are recorded meanwhile have these functions in place of the native caller of
- * opd_stack_push() and its callers.
+ * native call. In stacks that are recorded until then, these functions replace the native caller of opd_stack_push()
+ * and its callers.
  * @param frames Borrowed: all @p num_frames frames of the thread, innermost first. If there are more than 256, the
  *               innermost 256 count.
  * Threads: safe. Cost: a lock and a hash of the frames. Since: 0.2 */

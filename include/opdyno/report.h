@@ -140,8 +140,8 @@ OPD_API OPD_NODISCARD opd_error *opd_report_write(const opd_report *report, opd_
  * utf8, which all text columns share. A column of different kinds is float64 if all its values are numbers, else utf8.
  * A missing metric is null. The metadata of each field has "opdyno.kind", as TVM's JSON names it; the metadata of the
  * schema has "device_metrics" and "configuration" as JSON.
- * @param out_stream Written, not read. The stream and its arrays keep the memory alive until they are released, on any
- *                   thread, also after @p report.
+ * @param out_stream Written, not read. The stream and its arrays keep the memory alive until they are released. They
+ *                   may be released on any thread, and after @p report.
  * @return NULL, or OPD_OUT_OF_MEMORY.
  * Threads: safe. Cost: no copy of columns that have a number or a text in each row. Since: 0.1. Source: the Arrow C
  * data and C stream interfaces. */

@@ -43,7 +43,7 @@ typedef struct opd_rpc_connect_options {
                                     trusted whatever its signature, name and dates are, unless tls_ca_file is given,
                                     too. Default: NULL */
   const char *tls_name; /**< Borrowed. Name or IP address for which the certificate must be valid if tls_ca_file is
-                             given. Default: NULL: the host of the address, also if a tracker gave it */
+                             given. Default: NULL: the host of the address, even if a tracker gave it */
 } opd_rpc_connect_options;
 
 /** Writes struct_size and the defaults: priority 1, connect_timeout_ns 10^10; the rest is 0 or NULL. NULL is allowed.

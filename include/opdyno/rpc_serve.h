@@ -10,8 +10,8 @@
 
 OPD_BEGIN_DECLS
 
-/** Counts of a session. opd_rpc_serve() writes them while it runs. Others may read them meanwhile; each number is read
- * as a whole. The struct may lie in memory that processes share. */
+/** Counts of a session. opd_rpc_serve() writes them while it runs. Others may read them at the same time; each number
+ * is read as a whole. The struct may lie in memory that processes share. */
 typedef struct opd_rpc_progress {
   uint32_t struct_size;    /**< Set by opd_rpc_progress_init(). */
   uint32_t reserved;       /**< Default: 0 */

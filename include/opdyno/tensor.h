@@ -9,9 +9,9 @@ OPD_BEGIN_DECLS
 /** A tensor. Its shape, dtype and device are immutable. opdyno does not synchronise access to its data. If several
  * threads of a program read and write it, the program must synchronise them.
  *
- * A tensor is read-only if it was taken over from a DLPack tensor with DLPACK_FLAG_BITMASK_READ_ONLY, or is a view of
- * one that is. opdyno never writes to a read-only tensor: a copy into it is OPD_INVALID_ARGUMENT, and so is its use as
- * an output. docs/tensors.md says which functions take it as an input. */
+ * A tensor is read-only if it was made of a DLPack tensor with DLPACK_FLAG_BITMASK_READ_ONLY, or is a view of one that
+ * is. opdyno never writes to a read-only tensor: a copy into it is OPD_INVALID_ARGUMENT, and so is its use as an
+ * output. docs/tensors.md says which functions take it as an input. */
 typedef struct opd_tensor opd_tensor;
 OPD_HANDLE(opd_tensor);
 
@@ -87,7 +87,7 @@ OPD_API OPD_NODISCARD opd_error *opd_tensor_borrow(const DLTensor *from, opd_ten
  * Threads: not while another thread uses a tensor of the loan. Since: 0.2 */
 OPD_API void opd_tensor_end_borrow(opd_tensor *tensor);
 
-/** Returns 1 for a tensor of opd_tensor_borrow() and its views, also after the end of the loan, else 0.
+/** Returns 1 for a tensor of opd_tensor_borrow() and its views, even after the end of the loan; else 0.
  * Threads: safe. Since: 0.2 */
 OPD_API int32_t opd_tensor_is_borrowed(const opd_tensor *tensor);
 
@@ -95,13 +95,12 @@ OPD_API int32_t opd_tensor_is_borrowed(const opd_tensor *tensor);
 OPD_API int32_t opd_tensor_has_ended(const opd_tensor *tensor);
 
 /** Returns 1 if this is the only reference to the tensor and, as far as opdyno knows, to its memory; else 0. If it is
- * 1, no other part of the program can read or write the tensor through opdyno. Memory that was taken over through
- * DLPack may have further users that opdyno does not know. A borrowed tensor is never unique: its memory is the
- * caller's.
+ * 1, no other part of the program can read or write the tensor through opdyno. Memory that came through DLPack may have
+ * further users that opdyno does not know. A borrowed tensor is never unique: its memory is the caller's.
  * Threads: safe. Since: 0.2 */
 OPD_API int32_t opd_tensor_is_unique(const opd_tensor *tensor);
 
-/** Takes over a DLPack tensor without a copy.
+/** Makes a tensor of a DLPack tensor, without a copy, and takes ownership of the latter.
  * @param managed    Taken over on success only. Its deleter runs after the last reference.
  * @param out_tensor New reference.
  * @return NULL, or OPD_INVALID_ARGUMENT: padded elements smaller than a byte, no data, a dtype of 0 lanes, elements not
@@ -109,8 +108,8 @@ OPD_API int32_t opd_tensor_is_unique(const opd_tensor *tensor);
  *         Source: DLPack 1.3. */
 OPD_API OPD_NODISCARD opd_error *opd_tensor_from_dlpack(DLManagedTensor *managed, opd_tensor **out_tensor);
 
-/** Takes over a versioned DLPack tensor, as opd_tensor_from_dlpack() does an old one. Its flag READ_ONLY stays with the
- * tensor and its views.
+/** Takes ownership of a versioned DLPack tensor, as opd_tensor_from_dlpack() does of an old one. Its flag READ_ONLY
+ * stays with the tensor and its views.
  * @param managed    Taken over on success only.
  * @param out_tensor New reference.
  * @return NULL, or OPD_INVALID_ARGUMENT as there; OPD_UNSUPPORTED for another major version.

@@ -77,7 +77,7 @@ class Tensor : public Handle<opd_tensor> {
   /** Returns the tensor that a value holds. */
   static Tensor of(const opd_value &value) { return Tensor(object_in<opd_tensor>(value, OPD_TENSOR)); }
   static Tensor of(const Value &value) { return of(value.view()); }
-  /** Takes @p managed over, unless it throws. */
+  /** Takes ownership of @p managed, unless it throws. */
   static Tensor from_dlpack(DLManagedTensor *managed) { return made<Tensor>(opd_tensor_from_dlpack, managed); }
   static Tensor from_dlpack(DLManagedTensorVersioned *managed) {
     return made<Tensor>(opd_tensor_from_dlpack_versioned, managed);

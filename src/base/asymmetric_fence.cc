@@ -28,8 +28,8 @@ void fence_all_threads() noexcept {
   if (!fence_is_asymmetric.load() || membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) return;
   // A forked child may have to register again.
   if (registers() && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) return;
-  // The process has meanwhile forbidden this system call. From now on the frequent side uses fences. Earlier stores
-  // leave a processor's buffer within nanoseconds.
+  // Since the registration, the process has forbidden this system call. From now on the frequent side uses fences.
+  // Earlier stores leave a processor's buffer within nanoseconds.
   fence_is_asymmetric.store(false);
   constexpr useconds_t kLongEnough = 1000;
   ::usleep(kLongEnough);

@@ -29,7 +29,7 @@ inline uint64_t padding(uint64_t offset, uint64_t multiple) { return (multiple -
 class FileSink final : public ByteSink {
  public:
   explicit FileSink(std::string path);
-  void commit();  // without it, the old file stays unchanged
+  void commit();  // replaces the old file; without this call, it stays unchanged
 
  private:
   void put(const void *data, size_t size) override;

@@ -71,7 +71,7 @@ std::string cache_directory(const std::string &wanted) {
 
 namespace {
 
-constexpr char kSealMark[9] = "opdyno01";  // after the content, before its hash
+constexpr char kSealMark[9] = "opdyno01";  // stands after the content, before its hash
 constexpr size_t kSealBytes = 16;
 
 uint64_t hash_of(std::string_view content) { return ContentHash().add(content).low(); }

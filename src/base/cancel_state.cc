@@ -3,7 +3,7 @@
 
 namespace opd {
 
-// The request is cleared before it is answered, so a request that comes meanwhile is answered, too.
+// The request is cleared before it is answered, so a request that comes during the answer is answered, too.
 Ref<Error> CancelState::ask() {
   if (!is_asked.load() || thread_number() != answering_thread) return nullptr;
   is_asked = false;

@@ -26,7 +26,7 @@ class JsonDocument {
   size_t offset(const cJSON *item) const;
   std::string key(const cJSON *member) const;
   std::string text(const cJSON *string) const;
-  std::string_view number(const cJSON *number) const;  // as in the text
+  std::string_view number(const cJSON *number) const;  // the number as the text writes it
   int64_t integer(const cJSON *number) const;          // throws if it has a fraction or exceeds int64
   double real(const cJSON *number_or_null) const;      // null gives NaN; 1e999 gives infinity
   std::string compact(const cJSON *item) const;        // as JSON text without spaces

@@ -18,7 +18,7 @@ namespace opd {
 class OutputFile {
  public:
   OutputFile() = default;
-  ~OutputFile();  // without commit(), the old file stays unchanged
+  ~OutputFile();  // if commit() was not called, the old file stays unchanged
   OutputFile(const OutputFile &) = delete;
   OutputFile &operator=(const OutputFile &) = delete;
 

@@ -17,8 +17,8 @@ bool start_library_thread(const char *name, void *(*body)(void *), void *argumen
 class KeptSignalHandlers {
  public:
   KeptSignalHandlers() noexcept;
-  // Restores the handlers that were changed meanwhile. The driver keeps its own for SIGFPE if the program had none,
-  // because kernels may divide by 0.
+  // Restores the handlers that were changed since the construction. The driver keeps its own for SIGFPE if the program
+  // had none, because kernels may divide by 0.
   ~KeptSignalHandlers();
   KeptSignalHandlers(const KeptSignalHandlers &) = delete;
   KeptSignalHandlers &operator=(const KeptSignalHandlers &) = delete;

@@ -7,6 +7,6 @@
 
 namespace opd {
 
-void write_trace(const Trace &trace, opd_trace_format form, ByteSink &out);  // with all defaults
+void write_trace(const Trace &trace, opd_trace_format form, ByteSink &out);  // uses all defaults
 
 }  // namespace opd

@@ -61,7 +61,7 @@ std::optional<uint64_t> output_of(const RecordedRun &run, const RecordedCall &ca
   return std::nullopt;
 }
 
-constexpr size_t kMostEdits = 1500;     // with more differences, the programs have little in common
+constexpr size_t kMostEdits = 1500;     // if there are more differences, the programs have little in common
 constexpr size_t kMostInGroup = 64;     // calls of one name and shapes that are matched again
 constexpr size_t kMostCandidates = 16;  // values that a value is compared with, number by number
 

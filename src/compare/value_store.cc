@@ -44,7 +44,7 @@ std::string_view elements_of(const Contents &contents, Ref<Tensor> &copy) {
   if (contents.kept) return *contents.kept;
   if (!contents.live) return {};
   const std::string_view bytes = host_bytes(contents.live->dl, copy);
-  // A program may have written its parameter meanwhile.
+  // The program may have written its parameter since it was hashed.
   return hash_of(bytes, contents.dtype) == contents.hash ? bytes : std::string_view();
 }
 

@@ -108,9 +108,9 @@ ActivitySource &reported_activity();
 bool check_scope(std::string_view scope, DLDevice device);
 
 // Streams that users create. They are the device's own pointers, and are checked before the device gets them.
-void *make_stream(DLDevice device);              // throws, also for a device without streams
+void *make_stream(DLDevice device);              // throws, for example if the device has no streams
 void end_stream(DLDevice device, void *stream);  // waits for its work first
-// Waits for the work of a stream. A stream that has ended meanwhile has no work.
+// Waits for the work of a stream. A stream that has already ended has no work.
 void wait_for_stream(DLDevice device, void *stream);
 // Waits for the work of all streams, including the device's internal ones. Throws while the calling thread captures a
 // graph of the device. Waits while another thread captures one.

@@ -14,7 +14,7 @@ class DeviceTimer {
  public:
   virtual ~DeviceTimer() = default;
   virtual void stop() = 0;            // throws
-  virtual uint64_t elapsed_ns() = 0;  // after stop(): waits for the work; throws
+  virtual uint64_t elapsed_ns() = 0;  // called after stop(); waits for the work; throws
 };
 
 // Counts from its construction until stop(). Several may count at the same time. On one thread, the newest stops first.

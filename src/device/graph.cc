@@ -116,7 +116,7 @@ bool is_capturing() noexcept { return is_any_capturing() && Capture::here; }
 
 void fail_in_capture(DLDevice device, const char *what) {
   fail(OPD_FAILED_PRECONDITION, "the calling thread captures a graph of ", device_name(device), " and cannot ", what,
-       " meanwhile: a graph has only kernels and copies of one device in one stream");
+       " at the same time: a graph has only kernels and copies of one device in one stream");
 }
 
 bool keep_for_graph(const GivenBlock &block) noexcept try {

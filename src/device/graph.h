@@ -1,5 +1,5 @@
-// Graphs: a device keeps submitted work and runs it at each launch. So the host submits many kernels by one call. One
-// thread captures a graph; other threads may use the device meanwhile.
+// Graphs: a device keeps submitted work and runs it at each launch. So the host submits many kernels by one call. While
+// one thread captures a graph, other threads may use the device.
 //
 // A graph refers to the addresses of all memory that its work used. So it owns the blocks that were returned during the
 // capture: otherwise a launch would overwrite the data of their next owner.

@@ -46,7 +46,7 @@ class DeviceKernel {
 class DeviceGraph {
  public:
   virtual ~DeviceGraph() = default;       // launched work still completes
-  virtual void launch(void *stream) = 0;  // as DeviceKernel::launch()
+  virtual void launch(void *stream) = 0;  // the same as DeviceKernel::launch()
   virtual std::unique_ptr<PendingWork> launch_timed(void *stream) {
     launch(stream);
     return nullptr;

@@ -36,7 +36,7 @@ struct Benchmark : Object {
     bool is_noisy;
   };
   Reliability reliability() const;
-  std::string to_text() const;  // like TVM's BenchmarkResult
+  std::string to_text() const;  // has the form of TVM's BenchmarkResult
 
  private:
   double mixed_tails(double tail, double inflation, const AutocorrelationGrid::Weights &weights) const;

@@ -41,7 +41,7 @@ struct EmbeddedModule {
   std::vector<size_t> imports;  // indices in the list of modules
 };
 inline constexpr std::string_view kLibraryEntry = "_lib";
-inline constexpr std::string_view kTvmEntry = "_tvm";  // in opdyno's tree; bytes: a u64, its index in TVM's tree
+inline constexpr std::string_view kTvmEntry = "_tvm";  // in opdyno's tree: its bytes are a u64, the index in TVM's tree
 inline constexpr std::string_view kOwnKindPrefix = "opdyno.";
 
 // Reads the content of a library's symbol __tvm_ffi__library_bin; entry 0 is the root. Throws OPD_BAD_FORMAT with the

@@ -22,12 +22,12 @@ struct ByteSource : Object {
   ByteSource() = default;
   ~ByteSource();
 
-  const char *name() const { return name_.c_str(); }  // for messages
+  const char *name() const { return name_.c_str(); }  // used in messages
   Bytes bytes() const { return bytes_; }
   bool is_shared() const { return is_shared_; }
 
   // Copies a part of the bytes. While the file is open, it is read instead of the mapping. Reading is faster, and if
-  // the file was truncated meanwhile, the result is OPD_IO instead of SIGBUS.
+  // the file was truncated after it was opened, the result is OPD_IO instead of SIGBUS.
   void read(uint64_t offset, void *to, size_t size) const;
   void prefetch() const noexcept;  // asks the system to read the file ahead; does not wait
   void set_deleter(void *user_data, void (*deleter)(void *)) noexcept;  // called at the end; may be null

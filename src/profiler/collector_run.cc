@@ -52,7 +52,7 @@ uint64_t CollectorRun::end() noexcept {
   // Collectors stop in reverse order, as opdyno/collector.h documents: the first one measures around all others.
   for (size_t i = costs_.size(); i-- > 0;) {
     void *const state = states_[first + i];
-    // Stop a collector even if it has failed meanwhile: only stop() takes back its state.
+    // Stop a collector even if it has failed since its start: only stop() takes back its state.
     if (!state) continue;
     CollectorSet::Member &member = set_.members_[i];
     set_.attempt(member, [&] { member.collector->stop(state, metrics_); });

@@ -91,8 +91,8 @@ class Profiler final : public Object {
     std::shared_ptr<Dumps> dumps;
   };
   void begin_step();
-  Ref<Trace> end(
-      Running ended);  // without the lock, because writing a dump may take long and calls the program's log callback
+  // Called without the lock, because writing a dump may take long and calls the program's log callback.
+  Ref<Trace> end(Running ended);
 
   const RecordingOptions options_;
   const Schedule schedule_;
@@ -104,7 +104,7 @@ class Profiler final : public Object {
   uint64_t step_ = 0, step_begin_ = 0;  // number of the current step, and the tick of its start
   std::optional<DumpOptions> dumps_;
   std::unique_ptr<StartedActivity> activity_;  // set from start() to stop()
-  std::unique_ptr<AlarmSignal> signal_;        // signal for dumps, from start() to stop(), also in steps that are not
+  std::unique_ptr<AlarmSignal> signal_;        // signal for dumps, from start() to stop(), even in steps that are not
                                                // recorded
   uint64_t num_dumps_ = 0;                     // dumps of recordings that have ended
   Running running_;

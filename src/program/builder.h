@@ -20,7 +20,7 @@ struct Builder : Object {
   void emit_ret(int64_t result);
   void emit_goto(int64_t offset);
   void emit_if(int64_t condition, int64_t false_offset);
-  void set_num_registers(int64_t count);  // for the open function; at least as many as it uses
+  void set_num_registers(int64_t count);  // the open function gets at least as many as it uses
   void add_scope(int64_t constant, std::string scope) { program_->scopes.push_back({constant, std::move(scope)}); }
   void patch(size_t instruction, int64_t target);  // sets the offset of an earlier goto or if
   size_t next_instruction() const { return program_->offsets.size(); }

@@ -29,6 +29,6 @@ struct FunctionTypes {
 // Gives up ("any") if a hostile program would take too long. Packed functions have no types.
 std::vector<FunctionTypes> types_of(const Executable &executable, std::span<const FunctionInfo> functions);
 
-const char *constant_kind(const View &constant);  // as ValueType::kind
+const char *constant_kind(const View &constant);  // a kind as in ValueType::kind
 
 }  // namespace opd

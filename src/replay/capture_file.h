@@ -74,7 +74,8 @@ std::string checked_capture_path(const std::string &path);
 // complete. Later data are appended. So even after a crash, the file at the path has everything needed to make the
 // call.
 //
-// A process that is forked meanwhile shares the file with its parent. In the child, all functions do nothing.
+// A process that is forked while the file is open shares the file with its parent. In the child, all functions do
+// nothing.
 class CaptureFile {
  public:
   explicit CaptureFile(const std::string &path);  // throws

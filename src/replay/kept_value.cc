@@ -11,7 +11,7 @@ namespace {
 
 // A file may come from anybody, and an item of one byte takes 120 bytes in memory. The writer has the same limits, so
 // it writes no file that the reader refuses.
-constexpr uint64_t kMostItems = uint64_t{1} << 20;  // for one value
+constexpr uint64_t kMostItems = uint64_t{1} << 20;  // limit for one value
 // Most bytes that a strided tensor may span per byte of its elements.
 constexpr uint64_t kMostGaps = 16;
 // The bytes before the first element are not in the file, but a replay allocates them.

@@ -11,7 +11,7 @@
 namespace opd {
 namespace {
 
-constexpr double kLeastValue = 1e-4;  // in µs; a clock may read 0 for shorter times
+constexpr double kLeastValue = 1e-4;  // µs; a clock may read 0 for shorter times
 constexpr double kEqualShare = 0.1;   // this share of the allowed errors is divided equally, the rest by time
 constexpr double kPower = 0.9;
 // Chosen by simulation. autocorrelation_bound_test.cc shows that no test needs fewer than eight.

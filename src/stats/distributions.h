@@ -63,7 +63,7 @@ struct AutocorrelationGrid {
   // A probability for each phi.
   using Weights = std::array<double, kSize>;
   static const Weights kIndependent;  // phi is 0
-  static const Weights kPrior;        // before any run is known
+  static const Weights kPrior;        // weights before any run is known
 };
 
 double mean_phi(const AutocorrelationGrid::Weights &weights);

@@ -14,7 +14,7 @@ constexpr double kResembling = 0.45;
 constexpr size_t kStrong = 11;
 static_assert(AutocorrelationGrid::kPhi[kStrong] == 0.94);
 
-constexpr size_t kMostExactDifferences = 10'000;  // with more, the normal approximation is as good
+constexpr size_t kMostExactDifferences = 10'000;  // if there are more, the normal approximation is as good
 
 // Ranks limit the effect of an outlier, but the models of autocorrelation use variances. So values further than three
 // standard deviations from the median are moved to that limit. The deviation is estimated by the median distance (MAD).

@@ -44,7 +44,7 @@ class RankTest {
   size_t count_up_to(double limit) const;
   double difference(size_t rank) const;   // the difference that exceeds `rank` others
   double variance(double ties) const;     // variance of the statistic
-  double rank_p(double statistic) const;  // without ties
+  double rank_p(double statistic) const;  // used if there are no ties
   double p_of(double shift) const;        // p-value of the hypothesis that this is the true shift
   double mixed_p(double rank_p, double shift) const;
   double end_of_interval(double start, double step, double level) const;

@@ -27,7 +27,7 @@ struct HttpUrl {
 
   // Throws OPD_INVALID_ARGUMENT, or OPD_UNSUPPORTED for https.
   static HttpUrl parse(const std::string &text);
-  std::string authority() const;  // for the header Host
+  std::string authority() const;  // value of the header Host
 };
 
 // Returns the value of a header, including surrounding blanks; "" if it is missing.

@@ -185,7 +185,7 @@ void TelemetrySession::finish(uint64_t patience_ns) noexcept {
     // `ended` is released at the end, without the lock. A thread that is still running finds no recording to fold.
     ended = std::move(recording_);
   }
-  TelemetrySessions::get().remove(this);  // removed last: a child that is forked meanwhile closes the sockets
+  TelemetrySessions::get().remove(this);  // removed last: a child that is forked before this closes the sockets
 }
 
 void TelemetrySession::forget() noexcept {
@@ -240,7 +240,7 @@ void TelemetrySession::serve() noexcept {
     {
       const std::scoped_lock lock(guard_);
       if (recording_) pending = recording_->num_pending();
-      if (queue_.size() > 0) changed_.notify_all();  // sends spans that were added meanwhile together
+      if (queue_.size() > 0) changed_.notify_all();  // sends together the spans added since the last round
     }
     const uint64_t now = monotonic_ns();
     // Without this, only scrapes would empty the ring, and it would lose events between them.

@@ -29,15 +29,15 @@ class TelemetrySession : public std::enable_shared_from_this<TelemetrySession> {
  public:
   // Throws OPD_INVALID_ARGUMENT, OPD_UNSUPPORTED, OPD_IO, OPD_FAILED_PRECONDITION.
   static std::shared_ptr<TelemetrySession> start(TelemetrySettings settings);
-  explicit TelemetrySession(TelemetrySettings settings);  // for start()
+  explicit TelemetrySession(TelemetrySettings settings);  // called by start()
   ~TelemetrySession();
   TelemetrySession(const TelemetrySession &) = delete;
 
   const std::string &address() const { return settings_.prometheus; }  // "": it does not listen
   bool sends_spans() const { return post_ && settings_.spans; }
   std::string text(bool open_metrics);
-  void set_value(Series series);  // for the program's own metrics, with one point
-  void add_span(SentSpan span);   // for the program's own spans; sent soon, if spans are sent
+  void set_value(Series series);  // sets a metric of the program; `series` has one point
+  void add_span(SentSpan span);   // adds a span of the program; it is sent soon, if spans are sent
   TelemetryStats stats();
   // Sends all pending data. Throws OPD_DEADLINE_EXCEEDED, OPD_IO, OPD_FAILED_PRECONDITION.
   void flush(uint64_t timeout_ns);

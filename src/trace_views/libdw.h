@@ -23,7 +23,7 @@ struct Libdw {
 
   // libdw's functions, without the prefix "dwfl_".
   Session *(*begin)(const Callbacks *callbacks);
-  void (*end)(Session *session);  // also frees its modules
+  void (*end)(Session *session);  // frees its modules, too
   void (*report_begin_add)(Session *session);
   // Takes ownership of `file` unless it fails.
   Module *(*report_elf)(Session *session, const char *name, const char *path, int file, uint64_t base,

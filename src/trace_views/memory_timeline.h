@@ -57,7 +57,7 @@ struct MemoryTimeline {
   static int64_t unix_ns(const TraceParts &parts, const MemoryBlock &block, const Event &event) {
     return parts.processes[block.process].unix_ns(event.begin);
   }
-  int64_t unix_ns(const TraceParts &parts, const MemoryStep &step) const {  // for a step with an event
+  int64_t unix_ns(const TraceParts &parts, const MemoryStep &step) const {  // the step must have an event
     return unix_ns(parts, block(step), *step.event);
   }
   // Calls visit(category, bytes) for what the step changes: one category. If a version replaces another, there are two

@@ -243,7 +243,7 @@ DLDeviceType add_device_kind(std::string_view name) {
       mine.release();
       return static_cast<DLDeviceType>(kFirstAdded + static_cast<int32_t>(i));
     }
-    // another thread has added it meanwhile
+    // another thread has added it since the search
     if (*other == name) return static_cast<DLDeviceType>(kFirstAdded + static_cast<int32_t>(i));
   }
   fail(OPD_OUT_OF_RANGE, "a process can add ", kMostAdded, " kinds of devices");

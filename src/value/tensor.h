@@ -66,7 +66,8 @@ DLManagedTensorVersioned *to_dlpack_versioned(Ref<Tensor> tensor);
 // Makes a tensor of the memory of `from`, valid until end_borrow().
 Ref<Tensor> borrow(const DLTensor &from);
 // If `tensor` comes from borrow() or is a view of such a tensor, all tensors of that memory get the shape [0] and no
-// data, so that a kept reference cannot read it. Otherwise does nothing. No other thread may use one of them meanwhile.
+// data, so that a kept reference cannot read it. Otherwise does nothing. During this call, no other thread may use one
+// of them.
 void end_borrow(Tensor &tensor) noexcept;
 bool is_borrowed(const Tensor &tensor);  // stays true after end_borrow()
 bool has_ended(const Tensor &tensor);    // after end_borrow()

@@ -4,7 +4,7 @@
 
 namespace opd {
 
-inline constexpr std::string_view kBuiltinPrefix = "vm.builtin.";     // of functions that the VM itself offers
-inline constexpr const char *kExecutableKind = "relax.VMExecutable";  // of modules that are VM programs
+inline constexpr std::string_view kBuiltinPrefix = "vm.builtin.";     // prefix of functions that the VM itself offers
+inline constexpr const char *kExecutableKind = "relax.VMExecutable";  // kind of modules that are VM programs
 
 }  // namespace opd

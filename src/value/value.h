@@ -133,7 +133,7 @@ DLDataType as_dtype(const View &v, std::string_view what);  // DataType or its t
 bool is_text(const View &v);
 std::string_view as_text(const View &v, std::string_view what);  // points into v for small strings
 bool is_bytes(const View &v);
-std::string_view bytes_in(const View &v, std::string_view what);  // like as_text(), for bytes
+std::string_view bytes_in(const View &v, std::string_view what);  // the bytes of a bytes object, checked like as_text()
 std::string to_text(const View &v);                               // for people
 
 // ---- objects

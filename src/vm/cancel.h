@@ -36,7 +36,7 @@ struct CancelToken : CancelState {
   void add(RunSignals *run);  // if the token is already cancelled, the run stops at once
   void remove(RunSignals *run);
   const char *current_operator();
-  static void set_default(Ref<CancelToken> token);  // for the calling thread; throws inside a call
+  static void set_default(Ref<CancelToken> token);  // sets the default of the calling thread; throws inside a call
 
  private:
   ForkMutex guard_{LockRank::kCancel};

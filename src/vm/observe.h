@@ -27,7 +27,7 @@ class OperatorNames {
 // A call from compiled code through TVMFFIFunctionCall.
 int observe_call(Run &run, Function &function, const View *args, int32_t num_args, View *result) noexcept;
 
-// Calls a kernel that the program gave to a builtin. The call is recorded within the builtin's own call, also in
+// Calls a kernel that the program gave to a builtin. The call is recorded within the builtin's own call, even in
 // bytecode. It is neither shown to the instrument nor published.
 void call_inner_kernel(Function &kernel, Args args);
 

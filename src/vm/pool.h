@@ -109,13 +109,14 @@ class RunPool {
   bool records_bindings() const { return fast_storage_type_ != storage_type_; }
   void set_records_bindings(bool records) { fast_storage_type_ = records ? kNoType : storage_type_; }
 
-  uint32_t add_template() {  // for a template that only this run has
+  uint32_t add_template() {  // returns the index of a new template, which only this run has
     tensors_.push_back(nullptr);
     return static_cast<uint32_t>(tensors_.size()) - 1;
   }
   uint32_t size_class_of(StorageKind kind);
   const VmDevice &device_of(int64_t index) const;  // index as in StorageKind; throws OPD_OUT_OF_RANGE
-  int64_t index_of(DLDevice device) const;  // as in StorageKind; throws OPD_INVALID_ARGUMENT if the VM lacks the device
+  // Returns the index as in StorageKind. Throws OPD_INVALID_ARGUMENT if the VM lacks the device.
+  int64_t index_of(DLDevice device) const;
   VmStorage *storage(uint32_t size_class) {  // the caller gets one reference
     VmStorage *&head = classes_[size_class].head;
     if (!head) [[unlikely]]
@@ -223,7 +224,7 @@ class RunPool {
       release(storage);
     }
   }
-  // Turns a borrow into a counted reference. If the storage is already dropped, its last borrower takes over the
+  // Turns a borrow into a counted reference. If the storage is already dropped, its last borrower gets the
   // register's reference.
   void own_storage(VmTensor *tensor) {
     auto *storage = static_cast<VmStorage *>(tensor->owner);

@@ -297,11 +297,11 @@ uint64_t Vm::idle_bytes_here(DLDevice device) {
   uint64_t sum = 0;
   std::scoped_lock lock(guard_);
   for (const Run *run = idle_; run; run = run->next_idle) sum += run->idle_bytes(device);
-  // The spare run is taken while it is read. A call that begins meanwhile uses another run.
+  // The spare run is taken while it is read. A call that begins before it is back uses another run.
   if (Run *run = spare_.exchange(nullptr, std::memory_order_acquire)) {
     sum += run->idle_bytes(device);
-    // If a call has returned its run meanwhile, that one is the spare run now. This run goes to the list, whose lock is
-    // held.
+    // If a call has returned its run since then, that one is the spare run now. This run goes to the list, whose lock
+    // is held.
     Run *none = nullptr;
     if (!spare_.compare_exchange_strong(none, run, std::memory_order_acq_rel))
       run->next_idle = std::exchange(idle_, run);

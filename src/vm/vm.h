@@ -119,7 +119,8 @@ class VmState {
 
   bool has_listening_keeper() const { return keeper_listens_.load(std::memory_order_acquire); }
 
-  // Calls visit for each value kept here: instrument, saved functions, inputs, outputs. The lock is held meanwhile.
+  // Calls visit for each value kept here: instrument, saved functions, inputs, outputs. The lock is held during the
+  // visits.
   void visit_kept(const std::function<void(const View &)> &visit) const {
     std::scoped_lock lock(guard_);
     if (instrument_) visit(view_of(instrument_.get()));
@@ -267,7 +268,7 @@ Ref<Function> lasting_function(Function &function);
 class CallArguments {
  public:
   CallArguments(const Vm &vm, const FunctionInfo &function, Args args, std::span<const char *const> names);
-  CallArguments(const Vm &vm, Args args);  // for a function outside the program: any number of arguments
+  CallArguments(const Vm &vm, Args args);  // a function outside the program takes any number of arguments
   Args views() const { return owned_.empty() ? given_ : Args(&owned_.front().view(), owned_.size()); }
 
  private:

@@ -302,7 +302,7 @@ TEST_F(CudaGraph, RefusesWhatCannotBePartOfIt) {
   define("test.read", [](const opd_value *args, int32_t, opd_value *) { read(Tensor::of(Value::retain(args[0]))); });
   define("test.other_stream", [](const opd_value *, int32_t, opd_value *) { opdyno::set_stream(kDevice, nullptr); });
   const std::string head = "function body cannot be captured as a graph of cuda:0: ";
-  const std::string meanwhile = " meanwhile: a graph has only kernels and copies of one device in one stream";
+  const std::string meanwhile = " at the same time: a graph has only kernels and copies of one device in one stream";
   const auto refused = [&](const std::string &line, const std::string &why) {
     const Vm vm = program(body(kTwice + line) + kMain, kernels());
     const Tensor x = on(kDevice, {1, 2, 3, 4});

@@ -138,8 +138,8 @@ void give_words(JNIEnv *env, jlongArray out, const jlong *words, size_t count);
 inline void give(JNIEnv *env, jlongArray out, std::initializer_list<jlong> words) {
   give_words(env, out, words.begin(), words.size());
 }
-void give_value(JNIEnv *env, jlongArray out, opd_value value);        // takes the value over
-void give_buffer(JNIEnv *env, jobjectArray out, opd_buffer *buffer);  // takes the buffer over
+void give_value(JNIEnv *env, jlongArray out, opd_value value);        // takes ownership of the value
+void give_buffer(JNIEnv *env, jobjectArray out, opd_buffer *buffer);  // takes ownership of the buffer
 
 void throw_new(JNIEnv *env, const char *kind, const char *message);  // kind: "java/lang/…"
 void raise_current(JNIEnv *env);                                     // raises the C++ exception that is being handled
@@ -151,7 +151,7 @@ template <class T>
 bool check_loan(JNIEnv *, const T *) {  // other handles are not lent
   return true;
 }
-void raise(JNIEnv *env, opd_error *error);            // throws the error as an exception; takes it over
+void raise(JNIEnv *env, opd_error *error);            // throws the error as an exception; takes ownership
 jthrowable thrown_by(JNIEnv *env, opd_error *error);  // the exception that raise() throws; null if Java lacks memory
 opd_error *error_of(JNIEnv *env, jthrowable thrown);  // when the error is raised, this exception is thrown again
 

@@ -70,7 +70,7 @@ void log(void *callable, opd_log_level level, const char *message) {
 
 // ---- collectors
 
-// Calls a method with one argument, and takes the argument over. Returns null with an exception.
+// Calls a method with one argument, and takes ownership of the argument. Returns null with an exception.
 PyObject *ask(void *collector, const char *method, PyObject *argument) {
   PyObject *name = argument ? PyUnicode_FromString(method) : nullptr;
   PyObject *result =
@@ -124,7 +124,7 @@ bool set_metric(PyObject *item, opd_metrics *metrics) {
 opd_error *stop_collector(void *collector, void *state, opd_metrics *metrics) {
   if (!Py_IsInitialized()) return nullptr;
   return with_gil([&]() -> opd_error * {
-    PyObject *given = ask(collector, "_stop", static_cast<PyObject *>(state));  // takes over the state
+    PyObject *given = ask(collector, "_stop", static_cast<PyObject *>(state));  // takes ownership of the state
     PyObject *items = given ? PySequence_Tuple(given) : nullptr;
     Py_XDECREF(given);
     bool is_good = items != nullptr;

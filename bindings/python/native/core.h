@@ -53,7 +53,7 @@ Kind *add_kind(const char *name, void (*release)(T *)) {
 inline Handle *as_handle(PyObject *object) {
   return PyObject_TypeCheck(object, handle_type) ? reinterpret_cast<Handle *>(object) : nullptr;
 }
-PyObject *new_handle(Kind *kind, void *pointer);  // takes the reference over, even if it fails
+PyObject *new_handle(Kind *kind, void *pointer);  // takes ownership of the reference, even if it fails
 // Converts an object to a handle; None becomes null. Returns -1 with a TypeError, or with a RuntimeError for a tensor
 // whose loan has ended.
 int to_handle(PyObject *object, const Kind *kind, const char *what, void **out_pointer);
@@ -125,9 +125,9 @@ class Arguments {
   std::vector<std::unique_ptr<ByteView>> bytes_;
 };
 
-PyObject *from_value(opd_value value);        // takes the value over, even if it fails
+PyObject *from_value(opd_value value);        // takes ownership of the value, even if it fails
 PyObject *from_view(const opd_value &value);  // borrows the value
-PyObject *text_of(opd_buffer *buffer);        // these functions take the buffer over
+PyObject *text_of(opd_buffer *buffer);        // these functions take ownership of the buffer
 PyObject *bytes_of(opd_buffer *buffer);
 bool buffer_to_dltensor(PyObject *object, std::unique_ptr<BufferView> &out);  // false without an exception: no buffer
 bool from_dlpack(PyObject *object, opd_tensor **out_tensor);                  // returns false with an exception
@@ -158,7 +158,7 @@ bool to_texts(PyObject *sequence, std::vector<const char *> &out, const char *wh
 bool to_signatures(PyObject *dict, std::vector<const char *> &names, std::vector<const char *> &signatures);
 bool to_pointer(PyObject *object, void **out);     // an int, c_void_p, Handle or None
 DLTensor *dltensor_of(const opd_value &view);      // null if the value is not a tensor
-PyObject *arrow_capsule(ArrowArrayStream stream);  // takes the stream over, even if it fails
+PyObject *arrow_capsule(ArrowArrayStream stream);  // takes ownership of the stream, even if it fails
 
 // ---- numbers: native/numbers.cc
 
@@ -201,7 +201,7 @@ class Bytes {  // text or a buffer of bytes
 
 // ---- errors: native/errors.cc
 
-void raise(opd_error *error);     // sets the exception; takes the error over
+void raise(opd_error *error);     // sets the exception; takes ownership of the error
 opd_error *error_of_exception();  // takes the pending exception; raise() of the error raises it again
 
 // ---- the GIL in native code: native/interrupts.cc

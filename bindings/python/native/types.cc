@@ -139,7 +139,7 @@ void release_buffer(PyObject *, Py_buffer *buffer) { delete[] static_cast<Py_ssi
 
 template <class T>
 void end_capsule(PyObject *capsule, const char *name) {
-  if (!PyCapsule_IsValid(capsule, name)) return;  // a consumer has taken it over
+  if (!PyCapsule_IsValid(capsule, name)) return;  // a consumer owns it now
   auto *managed = static_cast<T *>(PyCapsule_GetPointer(capsule, name));
   if (managed->deleter) managed->deleter(managed);
 }

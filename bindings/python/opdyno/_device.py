@@ -157,8 +157,8 @@ class Device(Frozen):
         _native.opd_stream_set(self, stream)
 
     def sync(self, stream: ctypes.c_void_p | int | None = None) -> None:
-        """Waits until the work of a stream has ended; None: the work of all streams. Other Python threads run
-        meanwhile."""
+        """Waits until the work of a stream has ended; None: the work of all streams. During the wait,
+        other Python threads run."""
         if stream is None:
             _native.opd_device_sync(self)
         else:

@@ -19,8 +19,8 @@ class KVState(Object):
         with cache.forward([0], [len(prompt)]):
             logits, _ = vm["prefill"](embeddings, cache, params)
 
-    The caller chooses the ids of the sequences. Only one thread at a time may use the state. If another thread uses it
-    meanwhile, also in a call of the program, a method raises an error. Source: TVM's KVState.
+    The caller chooses the ids of the sequences. Only one thread at a time may use the state. While another thread
+    uses it, even in a call of the program, each method raises an error. Source: TVM's KVState.
     """
 
     __slots__ = ()

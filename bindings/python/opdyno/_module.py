@@ -103,7 +103,7 @@ class Module(Object):
         return bool(_native.opd_module_has_function(self, name, flags))
 
     def get_function(self, name: str, query_imports: bool = False) -> Function:
-        """Returns a function of the module; with `query_imports`, also of imported modules, depth first.
+        """Returns a function of the module. With `query_imports`, it also searches imported modules, depth first.
 
         If there is none, AttributeError (code NOT_FOUND) that lists similar names. `Error` with code UNSUPPORTED for a
         function that must first be linked, or needs a VM or a device that this build lacks.

@@ -124,7 +124,7 @@ class Forms:
         return "{" + ",".join(f"{json.dumps(key)}:{value}" for key, value in {**known, **self._metadata}.items()) + "}"
 
     def add_metadata(self, key: str, value: str) -> None:
-        """Adds a text to the metadata of files, also after the recording."""
+        """Adds a text to the metadata of files. It can be called even after the recording."""
         self._metadata[str(key)] = json.dumps(str(value))
 
     def add_metadata_json(self, key: str, value: str) -> None:

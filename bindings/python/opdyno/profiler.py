@@ -301,7 +301,7 @@ class profile(_KinetoProfile):  # noqa: N801  torch.profiler's name
     use it.
 
     With a `schedule`, `step()` ends a step of the program, and the schedule chooses the action of the next step by its
-    number. `on_trace_ready(profile)` is called whenever a trace is complete, also at the end of the `with` block.
+    number. `on_trace_ready(profile)` is called whenever a trace is complete, for example at the end of the `with` block.
     """
 
     def __init__(

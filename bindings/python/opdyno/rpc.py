@@ -214,8 +214,8 @@ class TrackerSession:
 
         Requests with a greater `priority` are served first. `session_timeout`: seconds after which the
         server may end the session; 0: never. `max_retry`: number of attempts, because an assigned server may be lost.
-        `wait`: limit of the wait in seconds, also for each later request of the session; 0: no limit. `secret` and
-        `tls_…`: as in `connect`; the tracker's messages are not encrypted.
+        `wait`: limit in seconds of the wait for the server, and for each later request of the session; 0: no limit.
+        `secret` and `tls_…`: as in `connect`; the tracker's messages are not encrypted.
         """
         _refuse_constructor(session_constructor_args)
         options = {
@@ -243,8 +243,8 @@ class TrackerSession:
         session_timeout: float = 0,
         max_retry: int = 2,
     ) -> _Result:
-        """Requests a server and returns `func(session)`. If the session breaks meanwhile, tries again with another
-        server.
+        """Requests a server and returns `func(session)`. If the session breaks before `func` returns, tries again
+        with another server.
 
         If a call of `func` fails, it must not leave any state behind.
         """

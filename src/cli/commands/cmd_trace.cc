@@ -1,4 +1,4 @@
-// `opdyno trace`: shows the file of a recording, also if its process was killed.
+// `opdyno trace`: shows the file of a recording, even if its process was killed.
 #include <algorithm>
 #include <numeric>
 

@@ -1,5 +1,5 @@
 // Reads descriptions of parameters from texts in TVM's modules. A program's error messages describe its parameters,
-// also in compiled functions. A module's JSON has the signatures of kernels.
+// even those of compiled functions. A module's JSON has the signatures of kernels.
 #pragma once
 #include <map>
 #include <optional>

@@ -30,7 +30,7 @@ class Target {
   DLDevice device() const { return device_; }
   const std::vector<Param> &params() const { return params_; }  // parameters of a VM program's function
 
-  const Function &function() const { return function_; }  // for calls without options, at the least cost
+  const Function &function() const { return function_; }  // use it for calls without options: it costs the least
   const BoundsCheck *bounds_check() const { return bounds_check_.get(); }  // null without --check-bounds
 
   // Calls the function. `options` apply to VM programs only; a plain function has no deadline of its own.

@@ -26,7 +26,8 @@ class ServeMetrics {
 
   // The server calls the following functions. `outcome`: "" selects the one that the session has noted. `why`: the
   // reason why the process ended, for its open spans.
-  void begin_session(int64_t number, SharedSession &shared);  // before its process begins; shared until its end
+  // Called before the session's process begins. `shared` must live until the session ends.
+  void begin_session(int64_t number, SharedSession &shared);
   void end_session(int64_t number, const char *outcome, const std::string &why = "");
   void show();                   // shows the numbers so far
   void note_end(opd_code code);  // called in the session's process

@@ -33,7 +33,7 @@ using namespace std::chrono_literals;
 constexpr auto tracker_period = 2000ms;  // between two requests to the tracker, and two attempts to reach it
 constexpr auto accept_pause = 1000ms;    // pause after a client could not be accepted
 constexpr auto most_unheard = 5000ms;    // limit of a session whose client has gone; a running call does not notice it
-constexpr int most_unused_periods = 10;  // after these, a key that a client got but did not use is replaced
+constexpr int most_unused_periods = 10;  // periods after which a key that a client got but did not use is replaced
 constexpr auto look_period = 1000ms;     // between two checks of the sessions
 constexpr int most_looking = 20;         // checks of files take at most 1 / most_looking of the server's time
 constexpr size_t most_unknown = 32;      // most clients that have connected but not yet sent the key

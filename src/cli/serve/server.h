@@ -11,7 +11,8 @@
 
 namespace opd::cli {
 
-constexpr uint64_t kOwnBytesOfSession = uint64_t{256} << 20;  // in addition to its client's limit
+// Memory that a session gets in addition to its client's limit.
+constexpr uint64_t kOwnBytesOfSession = uint64_t{256} << 20;
 
 struct ServerSettings {
   Endpoint listen;

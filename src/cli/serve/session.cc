@@ -220,7 +220,7 @@ std::string SessionFolders::make(int64_t session) {
   return path;
 }
 
-// The session's programs change files meanwhile, and may try to mislead the server.
+// During this count, the session's programs change files, and may try to mislead the server.
 uint64_t SessionFolders::bytes_of(int64_t session, uint64_t most) const {
   constexpr uint64_t least = 4096, block = 512;  // an empty file takes space, too
   uint64_t bytes = 0;

@@ -142,7 +142,7 @@ class SessionFolders {
   void remove(int64_t session);
   // The size on disk of all files of the session. Counts up to about `most`. UINT64_MAX: the session hides files.
   uint64_t bytes_of(int64_t session, uint64_t most) const;
-  void forget() { lock_.reset(); }  // in a child: only the server holds the lock
+  void forget() { lock_.reset(); }  // called in a child, because only the server holds the lock
 
  private:
   std::string path_of(int64_t session) const;

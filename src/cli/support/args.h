@@ -30,7 +30,7 @@ class Args {
   const std::vector<std::string> &words() const { return words_; }
   Args with_words(std::vector<std::string> words) const;  // the same options, other words
   Args of_program(size_t program) const;                  // the same options; A B [FN] becomes A [FN] or B [FN]
-  Args without(std::initializer_list<std::string_view> names) const;  // without these options
+  Args without(std::initializer_list<std::string_view> names) const;  // a copy without these options
   Args of_b() const;  // the values of --b-device and --b-params become those of --device and --params
 
   // Typed values. A text of another type fails with Exit::usage and the option's name.

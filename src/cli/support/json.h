@@ -26,7 +26,7 @@ Json parse_json(const std::string &text, std::string_view what);
 // These return "" or NULL if the member is missing or of another kind. `object` may be NULL.
 std::string json_string(const cJSON *object, const char *member);
 int64_t json_number(const cJSON *object, const char *member);                    // 0 if it is missing
-std::vector<std::string> json_strings(const cJSON *object, const char *member);  // of a list; none if it is missing
+std::vector<std::string> json_strings(const cJSON *object, const char *member);  // a list's texts; none if missing
 const cJSON *json_member(const cJSON *object, const char *member);
 // Makes all texts and names of members safe for the terminal, as printable() does.
 void make_printable(cJSON *item);

@@ -46,7 +46,7 @@ std::vector<std::string> names_of(const Range &all) {
 std::vector<std::string_view> split(std::string_view text, char separator);
 inline bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 std::string_view trim(std::string_view text);
-std::string lower_case(std::string text);  // of letters in ASCII
+std::string lower_case(std::string text);  // changes only letters of ASCII
 
 // Widths are in code points.
 size_t width_of(std::string_view text);

@@ -21,7 +21,7 @@ std::vector<Leaf> flatten(const Value &result);
 // is not one of parameter files.
 void check_results_path(const std::string &path);
 // Saves the leaves that are tensors to a parameter file, whose suffix decides the format. Prints a message that names
-// the leaves left out. Fails with Exit::failed, also if no leaf is a tensor.
+// the leaves left out. Fails with Exit::failed if it cannot write, or if no leaf is a tensor.
 void save_leaves(const std::vector<Leaf> &leaves, const std::string &path);
 
 // The options --expect, --rtol, --atol and --equal-nan.

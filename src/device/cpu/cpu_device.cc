@@ -109,7 +109,7 @@ void *take_from_hooks(const HooksRef &hooks, size_t size, size_t alignment) {
       auto &sources = Sources::get();
       std::scoped_lock lock(sources.guard);
       sources.owners.insert_or_assign(data, hooks);
-      sources.hooked.store(true, std::memory_order_relaxed);  // the hooks may have been replaced meanwhile
+      sources.hooked.store(true, std::memory_order_relaxed);  // the hooks may have been replaced since they were read
       return data;
     }
     log_warning("a memory hook returned an address that is not the requested multiple of ", alignment,

@@ -107,7 +107,7 @@ Ref<Error> run_team(Launch &launch, std::span<Worker *const> team, bool is_gang)
   // none of those that are left meets another one at a barrier.
   if (!is_gang)
     for (Worker *worker : team) worker->run_unless_begun(launch);
-  // Each worker is awaited, also after an error: the counters, and usually the task's data, are on this thread's stack.
+  // Each worker is awaited, even after an error: the counters, and usually the task's data, are on this thread's stack.
   bool forked = false;
   for (Worker *worker : team) forked = !worker->await_end(launch) || forked;
   // In the child the workers' errors cannot be read: their threads may have been writing them when the process forked.

@@ -106,7 +106,7 @@ class PooledAllocator final : public Allocator {
   using Blocks = std::vector<Block>;
   static constexpr size_t kSmall = 4096 / 64;
 
-  // The block is removed from the list before the wait, so no other thread gets it meanwhile. If the wait fails,
+  // The block is removed from the list before the wait, so no other thread gets it during the wait. If the wait fails,
   // enter_stream() returns the block to the device, so it is not lost.
   void *pop(size_t size) {
     const Block block = find(size);
@@ -162,8 +162,8 @@ DeviceMemory &DeviceMemory::of(DLDevice device) {
   return look_up(device);
 }
 
-// Made at load. If it were made on first use and another thread forked meanwhile, the child would wait forever for a
-// thread that it does not have.
+// Made at load. If it were made on first use and another thread forked before it was complete, the child would wait
+// forever for a thread that it does not have.
 [[maybe_unused]] const DeviceMemory &host_at_load = DeviceMemory::of(kHost);
 
 DeviceMemory::DeviceMemory(DLDevice device, DeviceBackend &backend)
@@ -203,7 +203,7 @@ void DeviceMemory::give(void *data, size_t size) noexcept {
     const std::scoped_lock lock(late_guard_);
     late_.push_back({this, data, size});
   } catch (const std::bad_alloc &) { free(data, size); }
-  if (!gate_.is_closed()) give_late();  // the capture has ended meanwhile
+  if (!gate_.is_closed()) give_late();  // the capture ended before the block was in the list
 }
 
 bool DeviceMemory::keep_for_capture(void *data, size_t size) noexcept {

@@ -128,8 +128,8 @@ class OpenClProgram final : public DeviceProgram {
   const cl_program program_;
 };
 
-// PoCL 3.1 compiles a binary's kernels at their first launch, in a separate thread. If the process exits meanwhile, it
-// crashes: about one process in a hundred did. PoCL also has its own cache of binaries.
+// PoCL 3.1 compiles a binary's kernels at their first launch, in a separate thread. If the process exits before that
+// ends, it crashes: about one process in a hundred did. PoCL also has its own cache of binaries.
 bool is_pocl(const DeviceContext &context) {
   std::string version = context.text(CL_DEVICE_VERSION);
   std::ranges::transform(version, version.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });

@@ -86,8 +86,8 @@ namespace {
 // A staging buffer lives as long as its stream, so it is small. Larger copies use it in parts.
 constexpr size_t kLeastStaging = size_t{64} << 10, kMostStaging = size_t{4} << 20;
 
-// The barrier waits for all commands submitted to the queue before, also by other streams. A narrower one would need to
-// know which buffers a kernel reads and writes.
+// The barrier waits for all commands submitted to the queue before, including those of other streams. A narrower one
+// would need to know which buffers a kernel reads and writes.
 void add_barrier(const Api &api, VkCommandBuffer commands, uint32_t stages, uint32_t access) {
   auto barrier = structure<VkMemoryBarrier>(VK_STRUCTURE_TYPE_MEMORY_BARRIER);
   barrier.srcAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT, barrier.dstAccessMask = access;

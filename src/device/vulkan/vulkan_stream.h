@@ -57,8 +57,8 @@ class Progress {
           "vkGetSemaphoreCounterValue");
     return number;
   }
-  // Called without the queue's lock, so that other threads can submit work meanwhile. The wait has no limit, because a
-  // kernel may take any time. If the device is lost, the call returns an error.
+  // Called without the queue's lock, so that other threads can submit work during the wait. The wait has no limit,
+  // because a kernel may take any time. If the device is lost, the call returns an error.
   void wait(uint64_t number) const {
     auto info = structure<VkSemaphoreWaitInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO);
     info.semaphoreCount = 1, info.pSemaphores = &semaphore_, info.pValues = &number;

@@ -130,8 +130,8 @@ uint64_t handle_in(std::string_view answer) {
 
 }  // namespace
 
-// Holds the exclusive right to use the connection. Requests to free objects that are queued meanwhile are sent when it
-// ends.
+// Holds the exclusive right to use the connection. Requests to free objects that are queued during the turn are sent
+// when it ends.
 class ClientSession::Turn {
  public:
   explicit Turn(ClientSession &session) : session_(session) {

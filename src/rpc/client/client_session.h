@@ -158,7 +158,7 @@ struct RemoteModule final : Module, ObjectThere {
   using ObjectThere::ObjectThere;
   const char *kind() const override { return "rpc"; }
   int32_t properties() const override { return OPD_MODULE_RUNNABLE; }
-  Ref<Function> find(std::string_view name) override;  // also searches imported modules
+  Ref<Function> find(std::string_view name) override;  // searches the imported modules, too
   bool names_known() const override { return !session->version().empty(); }
   std::vector<std::string> list() override;      // throws with TVM's servers, which cannot list functions
   void add_import(Ref<Module> module) override;  // `module`: of the same session

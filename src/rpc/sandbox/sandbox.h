@@ -35,7 +35,7 @@ void enter_sandbox(const SandboxOptions &options, const std::string &folder);
 void become_user(const std::string &name);
 void require_user(const std::string &name);  // throws if become_user() would, but changes nothing
 
-// These functions have a permanent effect, also in programs that the process starts. A process without such privileges
+// These functions have a permanent effect, on programs that the process starts, too. A process without such privileges
 // is not an error.
 void drop_capabilities();
 void forbid_new_privileges();

@@ -220,7 +220,7 @@ class Program {
 
 // Named sockets lead to servers that act for this user, such as D-Bus, ssh-agent and docker.
 void deny_sockets(Program &program, bool network) {
-  constexpr uint32_t kTypes = 0xf;  // without the flags
+  constexpr uint32_t kTypes = 0xf;  // mask that removes the flags
   if (network) {
     program.deny_unless(__NR_socket, 0, {AF_INET, AF_INET6, AF_NETLINK});
     program.deny_if_both(__NR_socketpair, AF_UNIX, SOCK_DGRAM, kTypes);

@@ -37,7 +37,7 @@ class Frames {
   std::string framed(std::string_view packet) const { return frame_of(packet, has_checksums_); }
   // For signal handlers: see Socket::write_last().
   void write_last(std::string_view packet) const noexcept;
-  void end_with(std::string_view packet) noexcept;  // for a last packet while the peer still sends
+  void end_with(std::string_view packet) noexcept;  // sends a last packet while the peer still sends
 
  private:
   Socket &socket_;

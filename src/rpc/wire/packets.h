@@ -160,7 +160,7 @@ class PacketWriter {
 
 // These functions write answers. Objects of a result are added to the table.
 std::string result_of_call(const Value &value, Objects &objects);
-std::string result_of_request(const View &value);  // for requests that the server handles itself
+std::string result_of_request(const View &value);  // result of a request that the server handles itself
 std::string handle_result(uint64_t handle);
 std::string exception(std::string_view message);
 

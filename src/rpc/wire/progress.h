@@ -16,7 +16,7 @@ class Progress {
   // may change it.
   explicit Progress(opd_rpc_progress *to) : to_(to), size_(to ? to->struct_size : 0) {}
 
-  // Other threads and processes may read meanwhile. Only one thread writes.
+  // Only one thread writes. Other threads and processes may read at the same time.
   void add(uint64_t opd_rpc_progress::*field, uint64_t count) const {
     if (!has(field)) return;
     std::atomic_ref<uint64_t> number(to_->*field);

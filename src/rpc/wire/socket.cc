@@ -109,7 +109,7 @@ void Socket::await_part(short events, const Text &...text) {
 // half as long (tools/bench: python_rpc_call). But polling loses time if the peer works for long, or if it waits for
 // this thread's processor. So each poll in vain doubles the number of waits that sleep at once.
 bool Socket::stays_awake() {
-  static const bool has_others = std::thread::hardware_concurrency() > 1;  // for a peer that sends meanwhile
+  static const bool has_others = std::thread::hardware_concurrency() > 1;  // a peer can send while this thread polls
   constexpr int kMostAsleep = 64;
   if (!has_others || (asleep_ > 0 && asleep_-- > 0)) return false;
   pollfd waited{descriptor_, POLLIN, 0};
@@ -118,7 +118,7 @@ bool Socket::stays_awake() {
   bool is_here = false, is_late = false;
   while (!is_here && !is_late) {
     is_here = ::poll(&waited, 1, 0) > 0;
-    is_late = std::chrono::steady_clock::now() >= end;  // also if the peer got this processor meanwhile
+    is_late = std::chrono::steady_clock::now() >= end;  // even if the peer used this processor during the poll
   }
   if (is_late) asleep_ = next_asleep_;
   next_asleep_ = std::clamp(is_late ? 2 * next_asleep_ : next_asleep_ / 2, 1, kMostAsleep);

@@ -76,7 +76,7 @@ void rename_file(const std::string &from, const std::string &to) {
   if (::rename(from.c_str(), to.c_str()) && errno != ENOENT) fail_errno("cannot rename", from, errno);
 }
 
-// Whether the path still leads to the open file: other processes may rename and remove files meanwhile.
+// Whether the path still leads to the open file: other processes may rename and remove files at any time.
 bool is_named(int file, const std::string &path) {
   struct stat mine {
   }, named{};
@@ -263,7 +263,7 @@ void EventFile::add_record(const ThreadRecord &record) {
   MappedBlock &block = *records_.back();
   BlockState state = block.state();
   constexpr auto kWords = static_cast<uint16_t>(sizeof record / sizeof(uint64_t));
-  // Write the record before the count: a reader of the count finds the whole record, also after a kill.
+  // Write the record before the count: a reader of the count finds the whole record, even after a kill.
   std::memcpy(block.words() + state.top, &record, sizeof record);
   state.top = static_cast<uint16_t>(state.top + kWords), ++state.count;
   block.publish(state);
@@ -444,7 +444,7 @@ void EventFile::finish(uint64_t ended) noexcept try {
   std::scoped_lock lock(guard_);
   bool is_complete = end_threads();
   tail_ = 1 + std::min(blocks_written_.load(), most_blocks_);
-  // Write the objects anew, because libraries may have been loaded meanwhile.
+  // Write the objects anew, because libraries may have been loaded during the recording.
   if (options_.has_stacks) objects_.pages.clear(), add_objects();
   for (const auto *texts : {&names_, &stacks_, &objects_})
     for (const auto &pages : texts->pages)

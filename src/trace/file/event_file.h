@@ -31,7 +31,7 @@ class EventFile : public std::enable_shared_from_this<EventFile> {
   // Throws OPD_FAILED_PRECONDITION if another recording writes the file, OPD_INVALID_ARGUMENT if the path is not a
   // regular file, OPD_IO. Files of a process that died are renamed to FILE.crashed and FILE.crashed.live.
   static std::shared_ptr<EventFile> create(const EventFileOptions &options);
-  explicit EventFile(const EventFileOptions &options);  // for create()
+  explicit EventFile(const EventFileOptions &options);  // called by create()
   ~EventFile();                                         // without finish(), the files stay as after a crash
   EventFile(const EventFile &) = delete;
 

@@ -59,7 +59,7 @@ class ThreadBlock {
   void wait_for_change() const;
   // Seals the published events and ends the block. Called by the thread itself, or after wait_for_change().
   ThreadRecord close();
-  std::unique_ptr<MappedBlock> take_block() { return std::move(block_); }  // after end_thread()
+  std::unique_ptr<MappedBlock> take_block() { return std::move(block_); }  // called after end_thread()
   void keep_private(int file) noexcept { block_->keep_private(file); }
 
  private:

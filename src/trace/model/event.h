@@ -286,8 +286,8 @@ class Chunk {
   }
 
   // Returns the whole pages between the words below `top` and the events below `count` to the system. Others may read
-  // the chunk meanwhile. Without this, a program that starts a thread for each task would keep 64 KiB for a few events
-  // of each thread.
+  // the chunk at the same time. Without this, a program that starts a thread for each task would keep 64 KiB for a few
+  // events of each thread.
   void release_free_pages(uint32_t top, uint32_t count) noexcept;
 
   uint64_t first = 0;              // number of its first event on the track

@@ -1,5 +1,5 @@
-// The ranges and runs of one thread that have begun and not ended. The thread adds and removes them; a recording that
-// ends meanwhile reads them.
+// The ranges and runs of one thread that have begun and not ended. The thread adds and removes them; a recording reads
+// them when it ends.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -110,7 +110,7 @@ class OpenSpans {
     for (const OpenSpan &span : kept) push(span);
   }
 
-  // The outermost spans, outermost first. Any thread may call it. Omits spans that begin or end meanwhile.
+  // The outermost spans, outermost first. Any thread may call it. Omits spans that begin or end during this call.
   std::vector<OpenSpan> read() const {
     std::vector<OpenSpan> found;
     const uint32_t count = std::min<uint32_t>(count_.load(std::memory_order_acquire), kMost);

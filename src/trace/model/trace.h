@@ -121,7 +121,7 @@ struct TraceParts {
   }
   // Adds a track of events that are lost, if there are any, and removes tracks that have neither events nor lost ones.
   void finish_tracks(const char *name_of_lost, uint64_t lost);
-  void drop_before(uint64_t tick);  // for one process: drops events that ended before the tick
+  void drop_before(uint64_t tick);  // drops events that ended before the tick; the trace must be of one process
   // For one process: drops runs, ranges and steps that began after the tick, and other events that ended after it. For
   // work of devices, the time of the launch counts.
   void drop_after(uint64_t tick);

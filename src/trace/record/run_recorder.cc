@@ -62,7 +62,7 @@ bool RunRecording::enter_all(RunRecorder &recorder, const void *source) {
     Track *const track = enter_run(place, source, considered, id, options);
     recorder.considered_ = std::max(recorder.considered_, id);
     if (!track) return;
-    // From here on end() leaves the recording, also after an exception.
+    // From here on end() leaves the recording, even after an exception.
     if (!recorder_) recorder_ = &recorder, event_ = {};
     track_ = track;
     begun_ |= bit_of(place);

@@ -40,7 +40,7 @@ class Track {
     }
   };
 
-  Track();  // for the calling thread
+  Track();  // makes the track of the calling thread
   Track(const Track &) = delete;
 
   int64_t thread_id() const { return thread_id_; }
@@ -95,7 +95,8 @@ class Track {
   // Subtracts the events written since the last call from the room of their recordings. Called when a run ends.
   void settle();
 
-  OpenSpans &open_spans() { return open_spans_; }  // for the owner, which calls show_open_spans() after each change
+  // Only the owner may call it, and calls show_open_spans() after each change.
+  OpenSpans &open_spans() { return open_spans_; }
   void show_open_spans() {
     if (in_files_) [[unlikely]]
       each_recording(in_files_, [this](uint32_t recording) { parts_[recording].file->show_open_spans(open_spans_); });

@@ -179,7 +179,7 @@ KvSequence KvSequences::forked(KvSequence &parent, int64_t position) {
     back.parent = shared;
     if (back.sink > 0) back.sink -= cut.whole, back.offset -= cut.whole;  // the cut is within the sink
   } else if (shared != kNoBlock && shared == parent.last) {
-    // All of the parent's rows are shared now, so its next rows need a new block. The new block takes over the parent's
+    // All of the parent's rows are shared now, so its next rows need a new block. The new block gets the parent's
     // reference to the shared block.
     parent.last = new_block(shared, parent.length, 1);
   }

@@ -167,7 +167,8 @@ class KvSequences {
   const KvSequence &get(int64_t id) const { return const_cast<KvSequences *>(this)->get(id); }
   bool has(int64_t id) const { return sequences_.contains(id); }
   const KvBlock &block(int32_t index) const { return blocks_[static_cast<size_t>(index)]; }
-  int64_t place_of(const KvSequence &sequence, int64_t row) const;  // in the store: page * page size + row in the page
+  // Returns the row's place in the store: page * page size + row in the page.
+  int64_t place_of(const KvSequence &sequence, int64_t row) const;
 
   int64_t page_size() const { return page_size_; }
   int64_t num_pages() const { return num_pages_; }

@@ -101,8 +101,8 @@ class KvState : public Object {
 // the numbers.
 void require_batch(std::span<const int64_t> ids, std::span<const int64_t> numbers, const char *what, int64_t least);
 
-// Calls the builtin `maker` with the saved arguments, and restores the bytes of save(). Throws OPD_BAD_FORMAT, also if
-// the builtin does not return a state.
+// Calls the builtin `maker` with the saved arguments, and restores the bytes of save(). Throws OPD_BAD_FORMAT, for
+// example if the builtin does not return a state.
 Value make_saved_state(const std::string &maker, Args args, ByteReader &saved);
 // Copies the state. `counterpart` returns the copy's kernel for each kernel of the state, or throws. Throws if save()
 // does.

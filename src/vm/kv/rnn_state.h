@@ -60,7 +60,7 @@ class RnnState final : public KvState {
   Ref<Tensor> &storage(int64_t layer, int64_t kind) {
     return storages_[static_cast<size_t>(layer) * kinds_.size() + static_cast<size_t>(kind)];
   }
-  int64_t next_slot(int64_t id) const;  // for a new sequence
+  int64_t next_slot(int64_t id) const;  // the slot that a new sequence gets
   void take_next_slot();
   void copy_slot(int64_t from, int64_t to);
   // Returns `count` consecutive states of the storage as a tensor of the shape [count, …].

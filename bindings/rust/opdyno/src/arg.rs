@@ -13,7 +13,7 @@ use ffi::{opd_value, opd_value_u};
 /// It has the library's own representation, so a call needs no conversion and no allocation. Only text of more than 7
 /// bytes and shapes are copied. Pass `&Tensor` if the callee reads the tensor, and `&mut Tensor` if it writes the
 /// tensor. A tensor that is written must have no other reference and must not be read-only, else the call returns an
-/// error. An argument made from `&mut Tensor` can be used for one call only, because the call takes it over: pass it in
+/// error. An argument made from `&mut Tensor` can be used for one call only, because the call consumes it: pass it in
 /// an array, a tuple or a `Vec`, not in a slice.
 #[repr(transparent)]
 pub struct Arg<'a> {
@@ -128,8 +128,8 @@ fn as_raw_of_call<'a>(args: &'a [Arg<'_>]) -> Result<&'a [opd_value]> {
 }
 #[cold]
 fn written_in_vain() -> Error {
-    let message = "a tensor is passed as &mut, but can be written by one call only, which takes its arguments over; pass it \
-                   as & for reading, or the arguments as an array, a tuple or a Vec";
+    let message = "a tensor is passed as &mut, but can be written by one call only, which consumes its arguments; \
+                   pass it as & for reading, or the arguments as an array, a tuple or a Vec";
     Error::invalid(message)
 }
 

@@ -30,7 +30,7 @@ impl Evaluator {
         let handle = create!(EvaluatorHandle, opd_evaluator_create(function.as_ptr(), &options))?;
         Ok(Self { handle, is_concurrent: options.concurrency != 1 })
     }
-    /// Takes over the reference; `None` for null.
+    /// Takes ownership of the reference; `None` for null.
     ///
     /// # Safety
     /// `raw` is null, or a reference to an object of this kind that the caller owns.

@@ -46,7 +46,7 @@ pub trait MetricCollector: Send + Sync + 'static {
     }
     /// Begins to measure a call on a device; `None`: the device is not supported, and `stop` is not called.
     fn start(&self, device: Device) -> Result<Option<Self::State>>;
-    /// Ends the measurement that `start` began, also if the call failed.
+    /// Ends the measurement that `start` began, even if the call failed.
     fn stop(&self, state: Self::State, metrics: &mut Metrics) -> Result<()>;
 }
 

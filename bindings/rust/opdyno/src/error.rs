@@ -98,7 +98,7 @@ impl Error {
         Self { raw, cause: OnceLock::new() }
     }
 
-    /// Takes over the error that a function returned.
+    /// Takes ownership of the error that a function returned.
     #[inline]
     pub(crate) fn check(result: *mut ffi::opd_error) -> Result<()> {
         NonNull::new(result).map_or(Ok(()), |error| Err(Self::of(error)))

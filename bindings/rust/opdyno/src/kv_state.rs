@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 handle! {
     /// A paged attention cache, or the states of a recurrent network. A function of the program makes it (`let cache:
     /// KvState = vm.call("create_tir_paged_kv_cache", …)?`), and other functions take it as an argument. The caller
-    /// chooses the ids of the sequences. Only one thread at a time may use a state. If another thread uses it
-    /// meanwhile, also in a call of the program, the error has the code `FailedPrecondition`.
+    /// chooses the ids of the sequences. Only one thread at a time may use a state. While another thread uses
+    /// it, even in a call of the program, the error has the code `FailedPrecondition`.
     KvState, opd_kv_state
 }
 

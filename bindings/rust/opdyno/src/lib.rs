@@ -19,8 +19,8 @@
 //!
 //! Safe code of this crate is memory-safe. Functions that may break memory safety are `unsafe`, and their documentation
 //! says what the caller must guarantee. They load native code ([`Module::load`], [`replay`]), take the signature of a C
-//! function ([`Function::from_c`]), take over a tensor of another library ([`Tensor::from_dlpack`]), or map a file that
-//! other programs could change ([`Params::map`]).
+//! function ([`Function::from_c`]), take ownership of a tensor of another library ([`Tensor::from_dlpack`]), or map a
+//! file that other programs could change ([`Params::map`]).
 //!
 //! A packed function reads its arguments and writes only its outputs. Outputs are passed as `&mut Tensor`, which must
 //! be unique. While a tensor is passed as `&Tensor`, other threads may read it, and slices of it may be borrowed. A
@@ -58,7 +58,7 @@
 //!     *KEPT.lock().unwrap() = args[0].as_tensor();
 //! });
 //! ```
-//! A tensor that is written must not be read meanwhile:
+//! While a tensor is written, it must not be read:
 //! ```compile_fail,E0502
 //! # use opdyno::*;
 //! # fn write(tensor: &mut Tensor) -> Result<()> {

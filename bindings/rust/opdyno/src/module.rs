@@ -19,9 +19,9 @@ impl Module {
     /// Apache TVM does.
     ///
     /// - A function is memory-safe for all arguments: it checks their kinds, dtypes and shapes.
-    /// - It writes only elements of its outputs, which callers pass as `&mut Tensor`. It does not write elements of a tensor
-    ///   that is passed as `&Tensor`: a slice of it may be borrowed meanwhile ([`Tensor::as_slice`](crate::Tensor::as_slice)),
-    ///   and other threads may read it.
+    /// - It writes only elements of its outputs, which callers pass as `&mut Tensor`. It does not write elements of a
+    ///   tensor that is passed as `&Tensor`: a slice of it may be borrowed during the call
+    ///   ([`Tensor::as_slice`](crate::Tensor::as_slice)), and other threads may read it.
     /// - After it has returned, it does not write any tensor that it was given, even if it keeps the tensor.
     /// - It may be called on any thread, and on several at once.
     ///

@@ -40,7 +40,7 @@ macro_rules! unique_handle {
             }
         }
         impl $name {
-            /// Takes over the reference; `None` for null.
+            /// Takes ownership of the reference; `None` for null.
             ///
             /// # Safety
             /// `raw` is null, or a reference to an object of this kind that the caller owns.

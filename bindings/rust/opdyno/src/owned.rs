@@ -10,7 +10,7 @@ const READ_ONLY: u64 = 1; // DLPACK_FLAG_BITMASK_READ_ONLY
 
 impl Tensor {
     /// Makes a writable tensor of a vector's elements. If the vector's memory begins at a multiple of 64 bytes, as
-    /// programs require, the tensor takes the memory over. Otherwise the elements are copied.
+    /// programs require, the tensor takes ownership of the memory. Otherwise the elements are copied.
     /// ```
     /// # fn main() -> opdyno::Result<()> {
     /// let tensor = opdyno::Tensor::from_vec(vec![1.0_f32, 2.0, 3.0, 4.0], [2, 2])?;
@@ -66,7 +66,7 @@ const NOTHING: ffi::DLTensor = ffi::DLTensor {
     byte_offset: 0,
 };
 
-/// Owns the content until a tensor takes it over.
+/// Owns the content until a tensor takes ownership of it.
 struct Owned<O>(*mut Content<O>);
 
 impl<O: Send + 'static> Owned<O> {
@@ -95,7 +95,7 @@ impl<O: Send + 'static> Owned<O> {
         let (data, count) = elements(unsafe { &raw mut (*self.0).owner });
         unsafe { (*self.0).managed.dl_tensor = ffi::DLTensor { data: data.cast(), ndim, dtype, shape, ..NOTHING } };
         let tensor = create!(Tensor, opd_tensor_from_dlpack_versioned(self.0.cast()))?;
-        core::mem::forget(self); // the tensor has taken the content over
+        core::mem::forget(self); // the tensor owns the content now
         if tensor.len() != count {
             return Err(Error::invalid(&format!("{count} elements do not fill {:?}", tensor.shape())));
         }

@@ -238,7 +238,7 @@ impl Tensor {
         check!(opd_tensor_copy(from, made.as_ptr()))?;
         Ok(made)
     }
-    /// Takes over a tensor of another library.
+    /// Takes ownership of a tensor of another library.
     ///
     /// # Safety
     /// `managed` is a complete DLPack tensor that no other code uses from now on. As long as this tensor or one that
@@ -247,7 +247,7 @@ impl Tensor {
     pub unsafe fn from_dlpack(managed: *mut ffi::DLManagedTensorVersioned) -> Result<Self> {
         create!(Tensor, opd_tensor_from_dlpack_versioned(managed))
     }
-    /// Takes over a tensor in the struct that DLPack had before version 1.
+    /// Takes ownership of a tensor in the struct that DLPack had before version 1.
     ///
     /// # Safety
     /// The rules of [`Tensor::from_dlpack`] apply.

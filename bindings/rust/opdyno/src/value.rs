@@ -72,7 +72,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// Takes over an owned value.
+    /// Takes ownership of a value.
     pub(crate) unsafe fn from_raw(mut raw: opd_value) -> Self {
         unsafe {
             let object = raw.u.pointer;

@@ -8,8 +8,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * The state that a language model's program stores for its sequences between calls: a paged attention cache, or the
  * states of a recurrent network. A function of the program makes it, and other functions take it as an argument. The
- * caller chooses the ids of the sequences. Only one thread at a time may use a state. If another thread uses it
- * meanwhile, {@link OpdynoException.FailedPrecondition} is thrown.
+ * caller chooses the ids of the sequences. Only one thread at a time may use a state. While another thread uses
+ * it, {@link OpdynoException.FailedPrecondition} is thrown.
  */
 public final class KvState extends Handle {
   KvState(long pointer) {

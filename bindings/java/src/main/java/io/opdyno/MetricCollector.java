@@ -15,7 +15,7 @@ public interface MetricCollector {
   @Nullable Object start(Device device) throws Throwable;
 
   /**
-   * Ends a measurement. Called once for each state, also if the call failed. Returns the values by the names of their
+   * Ends a measurement. Called once for each state, even if the call failed. Returns the values by the names of their
    * columns.
    */
   java.util.Map<String, Metric> stop(@Nullable Object state) throws Throwable;

@@ -234,10 +234,10 @@ public final class Tensor extends Handle {
   }
 
   /**
-   * Takes over a DLPack tensor without a copy. {@code managed} is the address of a C struct DLManagedTensorVersioned,
-   * or of the older DLManagedTensor. The struct's deleter is called once, on any thread, when the tensor and its
-   * buffers are no longer in use. Until then the deleter's code must stay loaded. If this method throws, the caller
-   * still owns the struct.
+   * Makes a tensor of a DLPack tensor without a copy, and takes ownership of it. {@code managed} is the address of a C
+   * struct DLManagedTensorVersioned, or of the older DLManagedTensor. The struct's deleter is called once, on any
+   * thread, when the tensor and its buffers are no longer in use. Until then the deleter's code must stay loaded. If
+   * this method throws, the caller still owns the struct.
    */
   public static Tensor ofDlpack(long managed, boolean isVersioned) {
     return new Tensor(fromDlpack(managed, isVersioned));

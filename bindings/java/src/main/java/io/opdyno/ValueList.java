@@ -55,7 +55,7 @@ public final class ValueList extends Handle {
     }
   }
 
-  /** Takes over a list of texts and returns its items. */
+  /** Takes ownership of a list of texts and returns its items. */
   static List<String> texts(ValueList list) {
     return items(list).stream().map(String.class::cast).toList();
   }

@@ -162,7 +162,7 @@ final class Values implements AutoCloseable {
     return true;
   }
 
-  /** Takes over an owned value and returns its Java object. */
+  /** Takes ownership of a value and returns its Java object. */
   static Object take(ByteBuffer memory, int at) {
     long head = memory.getLong(at), content = memory.getLong(at + 8);
     switch ((int) head) {
@@ -188,8 +188,8 @@ final class Values implements AutoCloseable {
   }
 
   /**
-   * Takes over owned values and returns their Java objects; null if there is no first value, for example after a failed
-   * call.
+   * Takes ownership of values and returns their Java objects; null if there is no first value, for example after a
+   * failed call.
    */
   static Object[] takeAll(long[] values) {
     if (values[0] == NONE) return null;
@@ -198,7 +198,7 @@ final class Values implements AutoCloseable {
     return objects;
   }
 
-  /** Takes over an owned value and returns its Java object. */
+  /** Takes ownership of a value and returns its Java object. */
   static Object take(long[] value) {
     long content = value[1];
     switch ((int) value[0]) {
