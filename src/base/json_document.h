@@ -29,7 +29,7 @@ class JsonDocument {
   std::string_view number(const cJSON *number) const;  // the number as the text writes it
   int64_t integer(const cJSON *number) const;          // throws if it has a fraction or exceeds int64
   double real(const cJSON *number_or_null) const;      // null gives NaN; 1e999 gives infinity
-  std::string compact(const cJSON *item) const;        // as JSON text without spaces
+  std::string compact(const cJSON *item) const;        // JSON text without spaces
   [[noreturn]] void bad(size_t offset, std::string_view problem) const;
   [[noreturn]] void bad(const cJSON *item, std::string_view problem) const { bad(offset(item), problem); }
 

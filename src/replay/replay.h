@@ -45,7 +45,7 @@ class Replay {
   Replay(const std::string &path, ReplayOptions options);
 
   const Ref<Module> &module() const { return module_; }  // null if the capture has none
-  Ref<Report> to_report() const;                         // in replay_report.cc
+  Ref<Report> to_report() const;                         // defined in replay_report.cc
   Ref<Report> profile(const VmProfileOptions &how);      // null unless the call returned
 
  private:

@@ -140,7 +140,7 @@ class Wake {
   Wake(const Wake &) = delete;
   int fd() const { return fd_; }
   void raise() noexcept;
-  void close() noexcept;  // also called in a forked child, which would otherwise wake its parent
+  void close() noexcept;  // called in a forked child, too, which would otherwise wake its parent
 
  private:
   int fd_;

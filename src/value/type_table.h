@@ -81,7 +81,7 @@ inline bool is_instance(const TypeInfo &type, int32_t of) {
 
 const TypeInfo *find_type(int32_t index) noexcept;         // null if there is none
 const TypeInfo *find_type(std::string_view key) noexcept;  // null if there is none
-std::vector<std::string> type_keys();                      // by index
+std::vector<std::string> type_keys();                      // ordered by index
 
 struct NewType {
   std::string_view key;

@@ -134,7 +134,7 @@ bool is_text(const View &v);
 std::string_view as_text(const View &v, std::string_view what);  // points into v for small strings
 bool is_bytes(const View &v);
 std::string_view bytes_in(const View &v, std::string_view what);  // the bytes of a bytes object, checked like as_text()
-std::string to_text(const View &v);                               // for people
+std::string to_text(const View &v);                               // text for people
 
 // ---- objects
 

@@ -37,7 +37,7 @@ Run *CallScope::prepare(uint32_t function, const CallSettings &settings) {
   Run &run = *borrowed_.run;
   const Run *outer = Run::of_thread();
   inherit(run, outer, settings);
-  // A call's own instrument replaces the VM's, also for nested calls.
+  // A call's own instrument replaces the VM's, even for nested calls.
   if (settings.instrument) run.instrument = settings.instrument, run.has_own_instrument = true;
   else if (instrument_ && !(outer && outer->showing) && !run.has_own_instrument) run.instrument = instrument_.get();
   run.recorder.reset();

@@ -76,7 +76,8 @@ struct TensorTemplate {  // a shape that many tensors have
   DLDataType dtype{};
   uint64_t bytes = 0;
   uint32_t id = 0;
-  static std::unique_ptr<TensorTemplate> make(std::span<const int64_t> dims, DLDataType dtype, uint32_t id);  // or null
+  // Returns null if the size exceeds 64 bits.
+  static std::unique_ptr<TensorTemplate> make(std::span<const int64_t> dims, DLDataType dtype, uint32_t id);
 };
 
 struct VmTensor final : Tensor {

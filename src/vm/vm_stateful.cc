@@ -108,7 +108,7 @@ std::vector<Value> Vm::inputs(std::string_view name) const {
   const uint32_t index = function_index(name);
   if (!state_.has_input(index))
     fail_as("ValueError", OPD_FAILED_PRECONDITION, "the inputs of ", name,
-            " were not set: call set_input first, also for a function without parameters");
+            " were not set: call set_input first, even for a function without parameters");
   return state_.input(index);
 }
 

@@ -86,7 +86,7 @@ TEST(AStaticLibrary, IsAnObjectFileOfThisMachine) {
   opd_module *none = nullptr;
   expect_error(opd_module_load_static_library("/nonexistent.o", nullptr, 0, &none), OPD_NOT_FOUND, "/nonexistent.o");
   expect_error(opd_module_load_static_library(write_text("text.o", "text").c_str(), nullptr, 0, &none), OPD_BAD_FORMAT,
-               "no object file");
+               "not an object file");
   expect_error(opd_module_load_static_library(library().c_str(), nullptr, 0, &none), OPD_BAD_FORMAT, "type 3");
   const char *names[] = {"f", ""};
   expect_error(opd_module_load_static_library(library().c_str(), names, 2, &none), OPD_INVALID_ARGUMENT,

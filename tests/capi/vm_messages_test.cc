@@ -109,7 +109,7 @@ TEST(VmMessages, SayWhatStatefulCallsLack) {
   EXPECT_EQ(told(opd_vm_get_outputs(vm.get(), "two", nullptr, 0, value.out()), OPD_FAILED_PRECONDITION),
             "two has no outputs: call set_input, then invoke_stateful, first");
   EXPECT_EQ(told(opd_vm_invoke_stateful(vm.get(), "two", nullptr), OPD_FAILED_PRECONDITION),
-            "the inputs of two were not set: call set_input first, also for a function without parameters");
+            "the inputs of two were not set: call set_input first, even for a function without parameters");
   const opd_value args[] = {opd_int(1), opd_int(2)};
   check(opd_vm_set_input(vm.get(), "two", args, 2, nullptr));
   EXPECT_EQ(call(vm, "two", {}, OPD_FAILED_PRECONDITION),

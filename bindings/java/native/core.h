@@ -127,7 +127,7 @@ void unpack(jlong word, T *out) {
 // Copies data to a new Java array; null for null. Returns null with an exception if Java lacks memory or the array
 // would be too large.
 jbyteArray bytes_of(JNIEnv *env, const char *data, size_t size);
-jbyteArray text_of(JNIEnv *env, const char *text);  // without the 0 byte
+jbyteArray text_of(JNIEnv *env, const char *text);  // the text without the 0 byte
 // The number of elements of an array, each of which has `size` bytes. If no array can be that large: -1 with an
 // exception.
 jsize array_count(JNIEnv *env, uint64_t count, size_t size = 1);
@@ -143,8 +143,8 @@ void give_buffer(JNIEnv *env, jobjectArray out, opd_buffer *buffer);  // takes o
 
 void throw_new(JNIEnv *env, const char *kind, const char *message);  // kind: "java/lang/…"
 void raise_current(JNIEnv *env);                                     // raises the C++ exception that is being handled
-void refuse_null(JNIEnv *env, const char *what);                     // as a NullPointerException
-void refuse_argument(JNIEnv *env, const char *why);                  // as an IllegalArgumentException
+void refuse_null(JNIEnv *env, const char *what);                     // throws a NullPointerException
+void refuse_argument(JNIEnv *env, const char *why);                  // throws an IllegalArgumentException
 // Returns false with an IllegalStateException if the tensor was lent for a call that has ended.
 bool check_loan(JNIEnv *env, const opd_tensor *tensor);
 template <class T>

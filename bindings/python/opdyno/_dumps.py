@@ -38,7 +38,7 @@ class Dumps:
     continues.
 
     `path`: path of each dump. "%p" is the process ID, "%n" the number of the dump, from 1; "%%" is "%". The
-    suffix selects the format: .json, .pftrace, .html …, also with .gz. `signal`: signal that triggers a dump, such as
+    suffix selects the format: .json, .pftrace, .html …, optionally with .gz. `signal`: signal that triggers a dump, such as
     `signal.SIGUSR2`; the program must have no handler for it. `slow_ms`: a range or a run of a program that takes at
     least this time triggers a dump. `on_error`: a run that fails triggers a dump. Dumps for slow spans and errors are
     at least `min_interval` seconds apart, and there are at most `most` of them in a recording. A trigger does not delay

@@ -41,7 +41,7 @@ struct BenchResult {
 };
 
 // Parts of the text form.
-std::string time_text(double seconds);                                         // with a unit that fits
+std::string time_text(double seconds);                                         // has a unit that fits
 std::string columns_text(const std::vector<std::vector<std::string>> &cells);  // the first line has the titles
 std::string clock_name(const opd_benchmark_stats &stats);                      // "device" or "host"
 std::string rate_text(double rate);

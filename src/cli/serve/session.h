@@ -29,7 +29,7 @@ namespace opd::cli {
 // If a descendant loses its parent, it becomes a child of this process.
 void adopt_orphans();
 std::vector<pid_t> children_of_this_process();  // children of its main thread
-void end_all_children();                        // also ends their children; waits for all ends
+void end_all_children();                        // ends their children, too; waits for all ends
 
 // Drops the code of the program and its library from this process's memory. Code that runs again is read from the page
 // cache. A server never runs most of its starting code again.

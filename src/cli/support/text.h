@@ -63,7 +63,7 @@ std::string shortened(std::string_view text, size_t most);
 std::vector<std::string> shortened_apart(const std::vector<std::string> &names, size_t most);
 
 std::string fixed(double number, int decimals);      // 12.30; from 1e15 on 1.23457e+18, to keep cells narrow
-std::string significant(double number, int digits);  // like printf's %.*g
+std::string significant(double number, int digits);  // the form of printf's %.*g
 
 // Makes text from outside safe for the terminal: control characters become spaces. With `is_one_line` false, line
 // breaks and tabs are kept.

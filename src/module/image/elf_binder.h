@@ -27,7 +27,7 @@ class ElfLibrary {
 
   char *base() const { return base_; }  // memory address of the file's address 0
   bool is_copy() const { return image_ != nullptr; }
-  void *symbol(const char *name) const;        // also of libraries it is linked against; null if absent
+  void *symbol(const char *name) const;        // searches the libraries it is linked against, too; null if absent
   void *own_function(const char *name) const;  // searches only its own code
   // The slots through which its code calls its own functions whose names start with `prefix`.
   std::vector<CallHooks::Slot> slots_of_own_functions(const ElfFile &file, std::string_view prefix) const;

@@ -32,7 +32,7 @@ class EventFile : public std::enable_shared_from_this<EventFile> {
   // regular file, OPD_IO. Files of a process that died are renamed to FILE.crashed and FILE.crashed.live.
   static std::shared_ptr<EventFile> create(const EventFileOptions &options);
   explicit EventFile(const EventFileOptions &options);  // called by create()
-  ~EventFile();                                         // without finish(), the files stay as after a crash
+  ~EventFile();                                         // if finish() was not called, the files stay as after a crash
   EventFile(const EventFile &) = delete;
 
   void begin(Recordings recordings, uint64_t ticks);  // takes the recording's bit and its start; called before threads

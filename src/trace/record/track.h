@@ -222,6 +222,6 @@ class Track {
 
 // Called by the owner before it begins a chunk. Makes room for it in those recordings that keep to a budget, or else
 // takes the track's room for events.
-void keep_to_budgets(Track &track) noexcept;  // in recorder.cc
+void keep_to_budgets(Track &track) noexcept;  // defined in recorder.cc
 
 }  // namespace opd

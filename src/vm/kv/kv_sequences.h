@@ -180,7 +180,7 @@ class KvSequences {
   bool has_windows() const { return has_windows_; }
   bool is_empty() const { return sequences_.empty() && num_free_pages() == num_pages_; }
   std::vector<int64_t> pages_in_use() const;  // page numbers, ascending
-  std::vector<bool> places_in_use() const;    // for all pages: whether a place holds a row
+  std::vector<bool> places_in_use() const;    // for each place of all pages: whether it holds a row
 
   void save(ByteWriter &out) const;
   void restore(ByteReader &from);  // throws OPD_BAD_FORMAT

@@ -98,7 +98,8 @@ class PagedKvCache final : public KvState {
   void attend(size_t layer, double scale, Rows &rows, KvView &out, KvView &lse);
   void attend_new(double scale, size_t layer, Rows &rows, KvView &out, KvView &lse);
   bool attend_depths(size_t layer, double scale, KvView &q, KvView &out, KvView &lse, bool is_first);
-  void fill_unseen(KvView &out, KvView &lse);  // for queries that see no row: the merge gives their attention no weight
+  // Writes the results of queries that see no row: the merge gives their attention no weight.
+  void fill_unseen(KvView &out, KvView &lse);
   void attend_depth(size_t layer, double scale, const KvDepth &depth, KvView &q, KvView &out, KvView &lse);
   void copy_page(const std::optional<KvPageCopy> &copy);
   void probe_page_size();

@@ -45,7 +45,7 @@ def to_tvm(value: Any) -> Any:
 
     TVM needs elements that begin at a multiple of 64 bytes. A tensor is copied only if its elements do not.
 
-    Tuples, arrays and lists become tuples, and maps become dicts, also when nested. A value of another package is
+    Tuples, arrays and lists become tuples, and maps become dicts, even if they are nested. A value of another package is
     returned unchanged. TypeError for objects without a counterpart in TVM, such as a VM.
     """
     return value_to_tvm(find_tvm(), value)

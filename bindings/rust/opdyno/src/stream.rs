@@ -55,7 +55,7 @@ impl Drop for Stream {
     }
 }
 
-/// Restores the previous current stream when it is dropped, also after a panic.
+/// Restores the previous current stream when it is dropped, even after a panic.
 struct Former {
     device: Device,
     raw: *mut c_void,
