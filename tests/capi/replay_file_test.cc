@@ -193,15 +193,15 @@ TEST(RecordingFile, OnlyTheNextCallIsRecorded) {
   const Vm vm = make_vm(kEcho);
   const auto path = recording_path();
   vm.record_next_call(path);
-  expect_throws([&] { vm.record_next_call(path); }, OPD_FAILED_PRECONDITION, "recorded already");
+  expect_throws([&] { vm.record_next_call(path); }, OPD_FAILED_PRECONDITION, "already requested or in progress");
   vm.call("main", 1);
   const std::string first = bytes_of(path);
   vm.call("main", 2);
   EXPECT_EQ(bytes_of(path), first);
   vm.end_recording();
-  expect_throws([&] { vm.end_recording(); }, OPD_FAILED_PRECONDITION, "no call of this VM");
+  expect_throws([&] { vm.end_recording(); }, OPD_FAILED_PRECONDITION, "no recording of a call of this VM");
   vm.record_next_call(path);
-  expect_throws([&] { vm.end_recording(); }, OPD_FAILED_PRECONDITION, "no call of this VM was made");
+  expect_throws([&] { vm.end_recording(); }, OPD_FAILED_PRECONDITION, "was not called after");
   vm.call("main", 3);
   EXPECT_EQ(bytes_of(path), first);
   vm.record_next_call(path);

@@ -136,8 +136,8 @@ TEST(ReportBuilder, RefusesWhatDoesNotFit) {
   expect_error(set("n", OPD_METRIC_COUNT, arg("1")), OPD_INVALID_ARGUMENT, "n");
   expect_error(set("n", OPD_METRIC_RATIO, arg("1")), OPD_INVALID_ARGUMENT, "n");
   expect_error(set("n", OPD_METRIC_STRING, arg(1)), OPD_INVALID_ARGUMENT, "n");
-  expect_error(set("n", OPD_METRIC_NONE, arg(1)), OPD_INVALID_ARGUMENT, "no kind");
-  expect_error(set("n", OPD_METRIC_JSON, arg("{}")), OPD_INVALID_ARGUMENT, "no kind");
+  expect_error(set("n", OPD_METRIC_NONE, arg(1)), OPD_INVALID_ARGUMENT, "not a kind");
+  expect_error(set("n", OPD_METRIC_JSON, arg("{}")), OPD_INVALID_ARGUMENT, "not a kind");
   expect_error(set("n", static_cast<opd_metric_kind>(99), arg(1)), OPD_INVALID_ARGUMENT, "99");
   expect_error(set("n", OPD_METRIC_STRING, arg("\xFF")), OPD_INVALID_ARGUMENT, "UTF-8");
   expect_error(set("\xFF", OPD_METRIC_COUNT, arg(1)), OPD_INVALID_ARGUMENT, "UTF-8");

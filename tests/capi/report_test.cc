@@ -70,7 +70,7 @@ TEST(Report, SaysWhatItHasWhenAskedForWhatItHasNot) {
   expect_error(opd_report_get(report.get(), OPD_REPORT_CALLS, 0, "name", &value, nullptr), OPD_NOT_FOUND,
                "Argument Shapes, Device, Name");
   expect_error(opd_report_get(report.get(), OPD_REPORT_DEVICES, 1, "Count", &value, nullptr), OPD_OUT_OF_RANGE,
-               "row 1 of 1");
+               "row must be below 1, but is 1");
   expect_error(opd_report_get(report.get(), OPD_REPORT_DEVICES, 0, "Percent", &value, nullptr), OPD_NOT_FOUND,
                "Duration (us)");
   expect_error(opd_report_get(report.get(), OPD_REPORT_CONFIGURATION, 0, "Threads", &value, nullptr), OPD_NOT_FOUND,

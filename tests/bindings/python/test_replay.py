@@ -64,7 +64,7 @@ def test_options_of_both(vm, tmp_path):
 
 def test_no_call_and_errors_of_calls(vm, tmp_path):
     path = str(tmp_path / "call.opdrec")
-    with pytest.raises(opdyno.Error, match="no call of this VM was made"), vm.recording_call(path):
+    with pytest.raises(opdyno.Error, match="this VM was not called"), vm.recording_call(path):
         pass
     with pytest.raises(TypeError, match="takes 1 argument"), vm.recording_call(path):
         vm["main"](X, X)
