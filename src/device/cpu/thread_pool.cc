@@ -102,11 +102,17 @@ Ref<Error> run_team(Launch &launch, std::span<Worker *const> team, bool is_gang)
   const auto count = static_cast<int32_t>(team.size());
   for (int32_t i = 0; i < count; ++i) team[static_cast<size_t>(i)]->give_task(launch, i + 1);
   // The workers have their tasks by now. If task 0 reaches a barrier, all others arrive without its help.
+  ThreadState &state = thread_state();
+  const uint64_t begin = state.wait_meters ? monotonic_ns() : 0;
   Ref<Error> own = run_task(launch, 0);
-  // Tasks whose workers have not begun are run here. A task that passed a barrier proves that all tasks had begun, so
-  // none of those that are left meets another one at a barrier.
-  if (!is_gang)
+  if (!is_gang) {
+    const uint64_t own_end = state.wait_meters ? monotonic_ns() : 0;
+    // Tasks whose workers have not begun are run here. A task that passed a barrier proves that all tasks had begun, so
+    // none of those that are left meets another one at a barrier.
     for (Worker *worker : team) worker->run_unless_begun(launch);
+    constexpr uint64_t kMostToWakeNs = 100'000;  // a worker that has not begun after this time has no processor
+    if (own_end - begin >= kMostToWakeNs) state.lost_ns += monotonic_ns() - own_end;
+  }
   // Each worker is awaited, even after an error: the counters, and usually the task's data, are on this thread's stack.
   bool forked = false;
   for (Worker *worker : team) forked = !worker->await_end(launch) || forked;

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <bit>
 #include <bitset>
@@ -41,7 +42,9 @@ Ref<Error> run_observed(Launch &launch, int32_t task_id) noexcept {
 }
 
 void *run_worker(void *given) {
-  static_cast<Worker *>(given)->run();
+  auto *const worker = static_cast<Worker *>(given);
+  WorkerSet::get().begin_thread(*worker);
+  worker->run();
   return nullptr;
 }
 
@@ -216,6 +219,7 @@ void WorkerSet::forget() noexcept {
   // their addresses until start() replaces them, but no bit of idle_ refers to them any more.
   for (auto &word : idle_) word.store(0, std::memory_order_relaxed);
   pool_size_.store(0, std::memory_order_relaxed);
+  for (auto &id : thread_ids_) id.store(0, std::memory_order_relaxed);
   extra_ = 0;
   generation_.fetch_add(1, std::memory_order_relaxed);
 }
@@ -228,6 +232,17 @@ Worker *WorkerSet::start(int32_t place) {
   if (!start_library_thread(name, &run_worker, worker.get(), thread)) return nullptr;
   pthread_detach(thread);
   return workers_[place] = worker.release();
+}
+
+void WorkerSet::begin_thread(const Worker &worker) noexcept {
+  if (worker.place() < kMaxTasks) thread_ids_[worker.place()].store(static_cast<int32_t>(gettid()));
+}
+
+std::vector<int32_t> WorkerSet::thread_ids(size_t most) const {
+  std::vector<int32_t> ids;
+  for (int32_t i = 0; i < pool_size_.load(std::memory_order_acquire) && ids.size() < most; ++i)
+    if (const int32_t id = thread_ids_[i].load()) ids.push_back(id);
+  return ids;
 }
 
 void WorkerSet::grow_pool(int32_t count) {

@@ -6,6 +6,7 @@
 #pragma once
 #include <atomic>
 #include <span>
+#include <vector>
 
 #include "base/cancellation.h"
 #include "base/clock.h"
@@ -111,6 +112,10 @@ class WorkerSet {
   void take_gang(std::span<Worker *> out);
   void give_back(std::span<Worker *const> workers, const Launch &launch) noexcept;
 
+  void begin_thread(const Worker &worker) noexcept;  // called by the worker's thread
+  // The system's ids of the first `most` threads of the pool that run.
+  std::vector<int32_t> thread_ids(size_t most) const;
+
   uint32_t generation() const { return generation_.load(std::memory_order_relaxed); }
   // Whether, by the last known state, the caller and each worker of the team have a processor of their own. If not, a
   // thread that spins may keep the processor from the thread that it waits for.
@@ -130,6 +135,7 @@ class WorkerSet {
   std::atomic<int32_t> processors_{0};  // 0: not known yet
   std::atomic<uint64_t> idle_[kWords] = {};
   Worker *workers_[kMaxWorkers] = {};
+  std::atomic<int32_t> thread_ids_[kMaxTasks] = {};  // of the pool's workers; 0: does not run yet
   std::atomic<int32_t> pool_size_{0};
   int32_t extra_ = 0;  // workers for gangs
   std::atomic<uint32_t> generation_{0};

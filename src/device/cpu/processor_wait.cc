@@ -1,0 +1,77 @@
+#include "device/cpu/processor_wait.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <string_view>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/thread_state.h"
+#include "device/cpu/worker_set.h"
+
+namespace opd {
+namespace {
+
+// The second of the three numbers in a file schedstat: time in the processor's queue. 0 if the thread has ended.
+uint64_t read_waited_ns(int file) {
+  char bytes[96];
+  const ssize_t size = pread(file, bytes, sizeof bytes, 0);
+  const std::string_view text(bytes, static_cast<size_t>(std::max<ssize_t>(size, 0)));
+  uint64_t waited = 0;
+  if (const size_t space = text.find(' '); space != text.npos)
+    std::from_chars(text.data() + space + 1, text.data() + text.size(), waited);
+  return waited;
+}
+
+uint64_t thread_time_ns() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(time.tv_nsec);
+}
+
+}  // namespace
+
+ProcessorWait::ProcessorWait() {
+  constexpr size_t kMostWorkers = 63;  // each takes a descriptor
+  const std::vector<int32_t> workers = WorkerSet::get().thread_ids(kMostWorkers);
+  threads_.reserve(1 + workers.size());  // so no descriptor is lost
+  const auto add = [&](const char *path) {
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file >= 0) threads_.push_back({file, read_waited_ns(file)});
+  };
+  add("/proc/thread-self/schedstat");
+  if (!is_known()) return;
+  for (const int32_t id : workers) {
+    char path[64];
+    std::snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", id);
+    add(path);
+  }
+  ++thread_state().wait_meters;
+  (void)read();
+}
+
+ProcessorWait::~ProcessorWait() {
+  if (is_known()) --thread_state().wait_meters;
+  for (const Thread &thread : threads_) close(thread.file);
+}
+
+ProcessorWait::Times ProcessorWait::read() {
+  uint64_t own = 0, of_workers = 0;
+  for (size_t i = 0; i < threads_.size(); ++i) {
+    const uint64_t waited = std::max(read_waited_ns(threads_[i].file), threads_[i].waited_ns);
+    const uint64_t more = waited - std::exchange(threads_[i].waited_ns, waited);
+    if (i == 0) own = more;
+    else of_workers = std::max(of_workers, more);
+  }
+  const uint64_t at = monotonic_ns(), time = thread_time_ns();
+  const uint64_t lost = thread_state().lost_ns - std::exchange(lost_ns_, thread_state().lost_ns);
+  const uint64_t passed = at - std::exchange(at_ns_, at), ran = time - std::exchange(ran_ns_, time);
+  const uint64_t slept = passed - std::min(passed, ran + own);
+  return {own + std::min(of_workers, slept) + lost, ran - std::min(ran, lost)};
+}
+
+}  // namespace opd

@@ -1,0 +1,37 @@
+// How long threads could run but had no processor, as the system counts it (schedstat in /proc). So a measurement can
+// tell the time of the program from the time that other programs took.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+namespace opd {
+
+// For the calling thread and the pool's workers that exist when this object is made. Only that thread may use it.
+class ProcessorWait {
+ public:
+  ProcessorWait();
+  ~ProcessorWait();
+  ProcessorWait(const ProcessorWait &) = delete;
+
+  bool is_known() const { return !threads_.empty(); }  // false: the system does not count this time
+  struct Times {
+    uint64_t waited_ns;
+    uint64_t ran_ns;  // time in which the calling thread ran, except for workers that had no processor
+  };
+  // The times since the last call of read(), or since this object was made. Cost: about 1 us for each thread.
+  //
+  // A worker's wait counts only as far as the calling thread slept in this time. If the calling thread took the task of
+  // a worker without a processor back, its time for the task counts as a wait.
+  Times read();
+
+ private:
+  struct Thread {
+    int file;
+    uint64_t waited_ns;
+  };
+  std::vector<Thread> threads_;  // the calling thread, then the workers
+  uint64_t at_ns_ = 0, ran_ns_ = 0;
+  uint64_t lost_ns_ = 0;  // as ThreadState counts it
+};
+
+}  // namespace opd
