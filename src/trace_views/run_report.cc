@@ -72,12 +72,15 @@ class Rows {
     first_ = UINT64_MAX;
     nests_ = options.details;
     functions_.assign(trace.num_runs(), kNoName);
+    numbers_runs_ = options.by_run && trace.num_runs() > 1;
+    times_.resize(numbers_runs_ ? trace.num_runs() : 1);
     for (const TraceTrack &track : parts_.tracks) {
       nests_ |= has_nested(track.calls);
       for (const Event *run : track.runs) {
         add_run_items(*run);
         if (!trace.is_run(*run)) continue;
-        total_us_ += ticks_us(run->end - run->begin);
+        const double us = ticks_us(run->end - run->begin);
+        total_us_ += us, times_of(*run).total_us += us;
         first_ = std::min(first_, run->begin);
         functions_[trace.run_number(*run)] = run->name;
       }
@@ -87,7 +90,7 @@ class Rows {
   Ref<Report> make() {
     for (const std::string_view name : kTvmColumns) builder_.column(name);
     constexpr size_t kComputed = 3;
-    builder_.reserve(kComputed + trace_.num_calls());
+    builder_.reserve(kComputed * times_.size() + trace_.num_calls());
     for (const TraceTrack &track : parts_.tracks)
       if (!track.device) add_track(track);
     add_computed();
@@ -98,6 +101,27 @@ class Rows {
 
  private:
   enum : size_t { kName, kDuration, kPercent, kDevice, kCount, kShapes };  // as in kTvmColumns
+
+  struct RunTimes {
+    double total_us = 0, outermost_us = 0, builtin_us = 0;
+    double waited_us = 0;  // in outermost calls
+    uint64_t num_outermost = 0, num_builtins = 0, observed_ticks = 0;
+  };
+  // Calls of a run that is not in the trace count for the last one.
+  RunTimes &times_of(const Event &event) {
+    return numbers_runs_ ? times_[std::min<size_t>(trace_.run_number(event), times_.size() - 1)] : times_[0];
+  }
+  double waited_us(size_t run) const {
+    if (run >= options_.waits.size()) return 0;
+    const auto [waited, ran] = options_.waits[run];
+    return std::min(waited, std::max(0.0, times_[run].total_us - ran));
+  }
+  static double waited_us(const Event &call) {
+    EventItem item;
+    for (size_t at = 0; call.items && next_item(call, at, item);)
+      if (item.type == EventItem::Type::kMetric && name_text(item.name) == kWaitedColumn) return item.metric.number();
+    return 0;
+  }
 
   double ticks_us(uint64_t ticks) const { return parts_.duration_ns(ticks) / 1000; }
   double duration_us(const Event &call) const {
@@ -129,6 +153,7 @@ class Rows {
       const Event &call = *calls[i];
       if (is_folded(call)) continue;
       add_row(texts_.name(call.name), duration_us(call), texts_.device(call.device), 1, texts_.shapes(call));
+      if (numbers_runs_) add_run(static_cast<int64_t>(trace_.run_number(call)));
       if (nests_) add_nesting(nesting, i, duration_us(call));
       if (!works.empty()) add_device(call, works);
       if (options_.details) add_details(track, nesting, i);
@@ -149,8 +174,12 @@ class Rows {
 
   // Equals nest() if no call is nested, without the lists of nest(), which take 28 bytes a call.
   void add_outermost(const Calls &calls) {
-    for (const Event *call : calls) outermost_us_ += duration_us(*call);
-    num_outermost_ += calls.size();
+    for (const Event *call : calls) {
+      RunTimes &times = times_of(*call);
+      times.outermost_us += duration_us(*call);
+      times.waited_us += waited_us(*call);
+      ++times.num_outermost;
+    }
   }
 
   // For each call: the enclosing call that has a row, the depth among such calls, the time of nested calls with rows,
@@ -171,16 +200,17 @@ class Rows {
       const size_t parent = parents[i];
       const double us = duration_us(*calls[i]);
       const bool folded = is_folded(*calls[i]), within_folded = parent != kNoCall && is_folded(*calls[parent]);
-      if (parent == kNoCall) ++num_outermost_;
+      RunTimes &times = times_of(*calls[i]);
+      if (parent == kNoCall) ++times.num_outermost, times.waited_us += waited_us(*calls[i]);
       const size_t row = made.rows[i] = within_folded ? made.rows[parent] : parent;
       if (row != kNoCall) {
         made.depths[i] = made.depths[row] + 1;
         if (!folded) made.inner_us[row] += us;
         continue;
       }
-      if (within_folded) builtin_us_ -= us;
-      (folded ? builtin_us_ : outermost_us_) += us;
-      num_builtins_ += folded;
+      if (within_folded) times.builtin_us -= us;
+      (folded ? times.builtin_us : times.outermost_us) += us;
+      times.num_builtins += folded;
     }
     if (nests_) mark_recursive(calls, made);
     return made;
@@ -254,7 +284,7 @@ class Rows {
     const Event &call = *track.calls[i];
     const double start = call.begin > first_ ? ticks_us(call.begin - first_) : 0;
     builder_.set(builder_.column("Start (us)"), duration(start));
-    builder_.set(builder_.column("Run"), Metric::of_count(static_cast<int64_t>(trace_.run_number(call))));
+    if (!numbers_runs_) add_run(static_cast<int64_t>(trace_.run_number(call)));
     builder_.set(builder_.column("Thread"), builder_.text(concat(track.thread_name, " ", track.thread_id)));
     builder_.set(builder_.column("Tensors", MetricKind::kBytes), Metric{MetricKind::kBytes, tensor_bytes(call)});
     std::string path;
@@ -269,16 +299,28 @@ class Rows {
     return run >= functions_.size() || functions_[run] == kNoName ? "" : name_text(functions_[run]);
   }
 
+  // One row of each kind for each run, so that these times have medians too, or one for all runs together.
   void add_computed() {
-    if (num_builtins_) add_computed_row(RowKind::kBuiltins, builtin_us_, static_cast<int64_t>(num_builtins_));
     const auto runs = static_cast<int64_t>(trace_.num_runs());
-    if (runs == 0) return;
-    // The cost of recording a nested call is part of its caller's time, so only outermost calls count here.
-    const double rest = std::max(0.0, total_us_ - outermost_us_ - builtin_us_);
-    const double recording = std::min(rest, ticks_us(num_outermost_ * ticks_of_a_record() + observed_ticks_));
-    add_computed_row(RowKind::kDispatch, rest - recording, runs);
-    add_computed_row(RowKind::kProfiler, recording, runs);
+    const uint64_t record = ticks_of_a_record();
+    for (size_t run = 0; run < times_.size(); ++run) {
+      const RunTimes &times = times_[run];
+      const auto add = [&](RowKind kind, double us, int64_t count) {
+        add_computed_row(kind, us, count);
+        if (numbers_runs_) add_run(static_cast<int64_t>(run));
+      };
+      if (times.num_builtins) add(RowKind::kBuiltins, times.builtin_us, static_cast<int64_t>(times.num_builtins));
+      if (runs == 0) continue;
+      // The cost of recording a nested call is part of its caller's time, so only outermost calls count here.
+      const double rest = std::max(0.0, times.total_us - times.outermost_us - times.builtin_us);
+      const double recording = std::min(rest, ticks_us(times.num_outermost * record + times.observed_ticks));
+      add(RowKind::kDispatch, rest - recording, numbers_runs_ ? 1 : runs);
+      if (const double waited = waited_us(run) - times.waited_us; waited > 0)
+        builder_.set(builder_.column(kWaitedColumn), duration(waited));
+      add(RowKind::kProfiler, recording, numbers_runs_ ? 1 : runs);
+    }
   }
+  void add_run(int64_t number) { builder_.set(builder_.column(kRunColumn), Metric::of_count(number)); }
   void add_computed_row(RowKind kind, double us, int64_t count) {
     const Metric host = builder_.text(report_device_name({kDLCPU, 0})), no_shapes = builder_.text("");
     add_row(builder_.text(computed_row_title(kind)), us, host, count, no_shapes);
@@ -347,7 +389,7 @@ class Rows {
     EventItem item;
     for (size_t at = 0; next_item(run, at, item);) {
       if (!is_own(item)) continue;
-      if (item.type == EventItem::Type::kObserved) observed_ticks_ += item.metric.bits;
+      if (item.type == EventItem::Type::kObserved) times_of(run).observed_ticks += item.metric.bits;
       if (item.type == EventItem::Type::kDevice) {
         current = &total_of(std::bit_cast<DLDevice>(item.metric.bits));
         if (std::ranges::find(seen, current) == seen.end()) seen.push_back(current);
@@ -403,8 +445,10 @@ class Rows {
   ReportBuilder builder_;
   ReportTexts texts_{builder_};
   const uint64_t empty_;
-  uint64_t first_ = 0, num_outermost_ = 0, num_builtins_ = 0, observed_ticks_ = 0;
-  double total_us_ = 0, outermost_us_ = 0, builtin_us_ = 0;
+  uint64_t first_ = 0;
+  double total_us_ = 0;
+  std::vector<RunTimes> times_;    // of each run if numbers_runs_, else one for all runs together
+  bool numbers_runs_ = false;      // rows have the number of their run
   std::vector<NameId> functions_;  // index: number of the run
   std::unordered_map<NameId, size_t> columns_;
   std::deque<Total> totals_;

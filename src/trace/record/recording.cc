@@ -254,7 +254,9 @@ Ref<Trace> Recording::stop() {
       trace = make_trace(until(ended, std::move(parts)), ended);
     }
   } else {
-    trace = make_trace(until(ended, collect(std::move(open))), ended);
+    TraceParts parts = collect(std::move(open));
+    if (observers_) parts.observers = observers_->finish();
+    trace = make_trace(until(ended, std::move(parts)), ended);
   }
   leave();
   if (file_) file_->close();
@@ -285,6 +287,11 @@ Ref<Trace> Recording::snapshot(const Notes &notes) const {
   return make_trace(std::move(parts), now);
 }
 
+Ref<Trace> Recording::so_far() const {
+  if (options.device_work) finish_device_work(), flush_running_activity(true);
+  return make_trace(collect({}), ticks_of(tick_clock()));
+}
+
 TraceParts Recording::take_parts() { return collect(read_open_events(), true); }
 
 Ref<Trace> Recording::make_trace(TraceParts parts, uint64_t now) const {
@@ -295,7 +302,6 @@ Ref<Trace> Recording::make_trace(TraceParts parts, uint64_t now) const {
 
 TraceParts Recording::collect(std::vector<OpenEvents> open, bool takes) const {
   TraceParts parts;
-  if (observers_) parts.observers = observers_->finish();
   TraceProcess &process = parts.processes[0];
   process = TraceProcess::of_this();
   process.line = ClockCalibration::measure(process.clock);

@@ -59,6 +59,8 @@ class Recording final : public Object {
   // block for the thread and all names so far. It also allocates memory for the first events: 40 us.
   void open_thread();
   Ref<Trace> stop();  // call it once; null if the events are left in a file
+  // Returns the events so far, and goes on. Only for a recording of the calling thread alone, outside of a run.
+  Ref<Trace> so_far() const;
   using Notes = std::vector<std::pair<std::string, std::string>>;
   // Returns the events so far, as if the recording ended now; null if it has ended. Only if it does not wait. Any
   // thread may call it, also concurrently with stop(). `notes` are added to the trace's metadata.

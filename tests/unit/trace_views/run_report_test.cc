@@ -110,6 +110,33 @@ TEST(RunReport, KeepsRepeatedRunsApartAndSharesThePercentages) {
   EXPECT_NE(table.find("\nadd" + std::string(17, ' ') + "20.00    20.00   cuda1      2"), std::string::npos) << table;
 }
 
+TEST(RunReport, NumbersRunsAndGivesEachItsComputedRows) {
+  RunReportOptions options;
+  options.by_run = true;
+  const auto report = report_of(built_calls({{0, 10, 0}, {1, 10, 0}, {0, 20, 1}, {1, 10, 1}}),
+                                {40 * kTicksPerUs, 60 * kTicksPerUs}, {&kCpu, 1}, 1, options);
+  ASSERT_EQ(report->num_rows(), 8u);
+  for (size_t row = 0; row < 8; ++row)
+    EXPECT_EQ(report->view_of(report->call_metric(row, "Run")).u.int64, row < 2 || row == 4 || row == 5 ? 0 : 1) << row;
+  for (const size_t row : {4, 6}) {
+    EXPECT_EQ(report->row_kind(row), RowKind::kDispatch);
+    EXPECT_EQ(report->row_kind(row + 1), RowKind::kProfiler);
+    EXPECT_EQ(report->view_of(report->call_metric(row, "Count")).u.int64, 1);
+    const double rest = row == 4 ? 20 : 30;
+    EXPECT_NEAR(number(report, row, "Duration (us)") + number(report, row + 1, "Duration (us)"), rest, 1e-3);
+  }
+}
+
+TEST(RunReport, LimitsAWaitToTheTimeInWhichTheRunDidNotRun) {
+  RunReportOptions options;
+  options.by_run = true;
+  options.waits = {{5, 30}, {50, 45}};
+  const auto report =
+      report_of(built_calls({{0, 10, 0}, {0, 20, 1}}), {40 * kTicksPerUs, 60 * kTicksPerUs}, {&kCpu, 1}, 1, options);
+  EXPECT_NEAR(number(report, 2, "Waited (us)"), 5, 1e-3);
+  EXPECT_NEAR(number(report, 4, "Waited (us)"), 15, 1e-3) << "60 less the 45 in which its thread ran";
+}
+
 TEST(RunReport, HasSharesOfRunsThatTookLessThanAMicrosecond) {
   const uint64_t tick = 1000;
   TraceBuilder trace;
