@@ -145,6 +145,7 @@ ReportRows::ReportRows(const Report &report, bool sorted, bool aggregate, bool s
   std::vector<uint32_t> group_of_row(report.num_rows());
   std::iota(group_of_row.begin(), group_of_row.end(), 0u);
   num_rows_ = aggregate ? group_calls(group_of_row) : report.num_rows();
+  if (aggregate) runs_ = opd::run_medians(report, group_of_row, num_rows_);
   choose_headers(num_rows_ < report.num_rows());
   add_calls(sorted, group_of_row, aggregate);
   if (sums) add_sums();
@@ -164,6 +165,8 @@ void ReportRows::choose_headers(bool has_spread) {
   others.erase(std::unique(others.begin(), others.end()), others.end());
   for (const auto name : {kMedianColumn, kMinColumn, kMaxColumn})
     has_spread &= !std::binary_search(others.begin(), others.end(), name) && report_.find_column("Duration (us)");
+  if (runs_) std::erase(others, kRunColumn);  // rows are of all runs
+  if (runs_ && !std::ranges::binary_search(others, kRunMedianColumn)) headers_.push_back(kRunMedianColumn);
   if (has_spread) headers_.insert(headers_.end(), {kMedianColumn, kMinColumn, kMaxColumn});
   std::erase_if(others, [](auto name) { return std::ranges::find(kTvmColumns, name) != std::end(kTvmColumns); });
   headers_.insert(headers_.end(), others.begin(), others.end());
@@ -233,14 +236,37 @@ void ReportRows::add_calls(bool sorted, std::span<const uint32_t> group_of_row, 
     columns_[places_.at(kMinColumn)] = std::move(spread.least);
     columns_[places_.at(kMaxColumn)] = std::move(spread.largest);
   }
+  if (runs_) add_run_medians(group_of_row);
   num_calls_ = num_rows_;
   kinds_.assign(num_rows_, RowKind::kCall);
   for (const auto &[row, kind] : report_.computed_rows()) kinds_[group_of_row[row]] = kind;
   if (sorted) sort_by_duration();
 }
 
+// Shares and rates are those of the medians, because a sum has the runs that others disturbed.
+void ReportRows::add_run_medians(std::span<const uint32_t> group_of_row) {
+  std::vector<bool> has_run(num_rows_);
+  Cells numbers(report_.find_column(kRunColumn));
+  for (size_t row = 0; row < group_of_row.size(); ++row)
+    if (numbers.at(row)) has_run[group_of_row[row]] = true;
+  const size_t median = find(kRunMedianColumn), percents = find("Percent");
+  std::vector<size_t> rates;  // columns of rates per time
+  for (size_t i = 0; i < headers_.size(); ++i)
+    if (meaning_of_column(headers_[i]).under == kTvmColumns[kDuration]) rates.push_back(i);
+  for (size_t row = 0; row < num_rows_; ++row) {
+    if (!has_run[row]) continue;
+    const double us = runs_->us[row], percent = runs_->sum_self_us > 0 ? us / runs_->sum_self_us * 100 : 0;
+    columns_[median][row] = Metric::of_number(MetricKind::kDuration, us);
+    columns_[percents][row] = Metric::of_number(MetricKind::kPercent, percent);
+    for (const size_t rate : rates)
+      if (const Metric of_all = columns_[rate][row]; of_all.is_number() && us > 0)
+        columns_[rate][row] = Metric::of_number(of_all.kind, of_all.number() * runs_->mean_us[row] / us);
+  }
+}
+
 void ReportRows::sort_by_duration() {
   const auto duration = [&](uint32_t row) {
+    if (runs_) return runs_->us[row];
     const Metric metric = columns_[kDuration][row];
     return metric.is_number() && !std::isnan(metric.number()) ? metric.number()
                                                               : -std::numeric_limits<double>::infinity();
@@ -248,14 +274,14 @@ void ReportRows::sort_by_duration() {
   std::vector<uint32_t> rows(num_rows_);
   std::iota(rows.begin(), rows.end(), 0u);
   std::stable_sort(rows.begin(), rows.end(), [&](uint32_t a, uint32_t b) { return duration(a) > duration(b); });
-  for (auto &column : columns_) {
-    std::vector<Metric> sorted(num_rows_);
-    for (size_t i = 0; i < num_rows_; ++i) sorted[i] = column[rows[i]];
-    column = std::move(sorted);
-  }
-  std::vector<RowKind> sorted(num_rows_);
-  for (size_t i = 0; i < num_rows_; ++i) sorted[i] = kinds_[rows[i]];
-  kinds_ = std::move(sorted);
+  const auto reorder = [&](auto &values) {
+    std::remove_reference_t<decltype(values)> sorted(num_rows_);
+    for (size_t i = 0; i < num_rows_; ++i) sorted[i] = values[rows[i]];
+    values = std::move(sorted);
+  };
+  for (auto &column : columns_) reorder(column);
+  reorder(kinds_);
+  if (runs_) reorder(runs_->us), reorder(runs_->self_us);
 }
 
 // Sums are over calls, not over joined rows. Nested calls are left out, because their callers' times include them.

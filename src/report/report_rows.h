@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "report/report.h"
+#include "report/run_medians.h"
 
 namespace opd {
 
@@ -75,6 +76,8 @@ class ReportRows {
   size_t num_calls() const { return num_calls_; }
   size_t num_totals() const { return report_.devices().size(); }
   RowKind kind(size_t row) const { return row < num_calls_ ? kinds_[row] : RowKind::kCall; }
+  // The typical run; its groups are the rows of calls. Null if the report is of one run, or calls are not joined.
+  const RunMedians *run_medians() const { return runs_ ? &*runs_ : nullptr; }
   Metric cell(size_t row, size_t column) const { return columns_[column][row]; }
   bool is_text_column(size_t column) const;
   size_t find(std::string_view header) const;               // SIZE_MAX if not found
@@ -87,6 +90,7 @@ class ReportRows {
 
   void choose_headers(bool has_spread);
   void add_calls(bool sorted, std::span<const uint32_t> group_of_row, bool is_joined);
+  void add_run_medians(std::span<const uint32_t> group_of_row);
   void sort_by_duration();
   void add_sums();
   void add_devices();
@@ -105,6 +109,7 @@ class ReportRows {
   std::vector<RowKind> kinds_;                 // kinds of the calls' rows
   size_t num_rows_ = 0, num_calls_ = 0;
   bool has_spread_ = false;
+  std::optional<RunMedians> runs_;
 };
 
 }  // namespace opd

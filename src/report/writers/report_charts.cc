@@ -34,16 +34,19 @@ std::optional<double> number_of(Metric metric) {
   return std::nullopt;
 }
 double duration_of(const ReportRows &rows, size_t row) {
+  if (const RunMedians *runs = rows.run_medians(); runs && row < rows.num_calls()) return runs->us[row];
   return std::max(0.0, number_of(rows.cell(row, ReportRows::kDuration)).value_or(0));
 }
 
 double self_time_of(const ReportRows &rows, size_t row) {
+  if (const RunMedians *runs = rows.run_medians(); runs && row < rows.num_calls()) return runs->self_us[row];
   const size_t self = rows.find(kSelfColumn);
   const auto us = self == SIZE_MAX ? std::nullopt : number_of(rows.cell(row, self));
   return us ? std::max(0.0, *us) : duration_of(rows, row);
 }
 
 double total_time_of(const ReportRows &rows) {
+  if (const RunMedians *runs = rows.run_medians()) return runs->sum_self_us;
   double longest = 0, sum = 0;
   for (const auto &[device, metrics] : rows.report().devices())
     for (const auto &[name, metric] : metrics)

@@ -20,6 +20,7 @@ std::string shortened(std::string_view text, size_t most);
 std::vector<std::string> shortened_apart(const std::vector<std::string> &names, size_t most);
 
 std::optional<double> number_of(Metric metric);  // none if it is not a finite number
+// Times of a row. If the report is of several runs, these are medians per run.
 double duration_of(const ReportRows &rows, size_t row);
 double self_time_of(const ReportRows &rows, size_t row);  // without nested calls, if the report has this time
 double total_time_of(

@@ -93,6 +93,10 @@ class Page {
       append_html(out_ += "<p class=\"conclusion\">", conclusion);
       out_ += "</p>\n";
     }
+    if (const std::string waits = wait_text_of(rows_); !waits.empty()) {
+      append_html(out_ += "<p class=\"conclusion\">", waits);
+      out_ += "</p>\n";
+    }
     out_ += "<h2>Time per operator</h2>\n";
     append_bars(out_, rows_);
     append_roofline(out_, rows_);

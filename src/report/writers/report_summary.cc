@@ -156,6 +156,7 @@ class Summary {
       out_ += '\n';
       add_paragraph(conclusion, kBold);
     }
+    add_paragraph(wait_text_of(rows_), kYellow);
     return std::move(out_);
   }
 
@@ -194,12 +195,24 @@ class Summary {
 
   double share_of(size_t row) const { return total_us_ > 0 ? self_time_of(rows_, row) / total_us_ : 0; }
 
+  // If the report is of several runs, sums are shown per run.
   std::string metric_text(size_t row, size_t column) const {
-    const Metric metric = rows_.cell(row, column);
+    Metric metric = rows_.cell(row, column);
+    const RunMedians *const runs = rows_.run_medians();
+    if (const bool is_sum = metric.is_integer() || metric.kind == MetricKind::kDuration;
+        runs && is_sum && meaning_of_column(rows_.headers()[column]).join == Join::kByKind) {
+      const double mean = *number_of(metric) / static_cast<double>(runs->num_runs);
+      if (metric.is_integer()) return short_count(mean);
+      metric = Metric::of_number(metric.kind, mean);
+    }
     if (metric.kind == MetricKind::kDuration) return short_time(metric.number());
     if (metric.is_integer()) return short_count(static_cast<double>(metric.count()));
     if (metric.kind == MetricKind::kPercent) return percent_text(metric.number());
     return rows_.text(row, column);
+  }
+
+  static bool is_spread(std::string_view name) {  // of calls; the summary of several runs shows medians per run
+    return name == kRunMedianColumn || name == kMedianColumn || name == kMinColumn || name == kMaxColumn;
   }
 
   // The most important columns come first; those that do not fit are left out.
@@ -212,7 +225,9 @@ class Summary {
     name.width = std::min(name.width, most);
     add(std::move(name));
     const size_t self = rows_.find(kSelfColumn), peak = rows_.find(kPeakShareColumn);
-    add(column("Time", text(self == SIZE_MAX ? ReportRows::kDuration : self)));
+    const RunMedians *const runs = rows_.run_medians();
+    if (runs) add(column("Median", [&](size_t row) { return short_time(runs->self_us[row]); }));
+    else add(column("Time", text(self == SIZE_MAX ? ReportRows::kDuration : self)));
     add(column("Share", [&](size_t row) { return total_us_ > 0 ? percent_text(share_of(row) * 100) : ""; }));
     if (options_.colored && total_us_ > 0) {
       Shown bar = column(
@@ -222,7 +237,8 @@ class Summary {
     }
     add(column("Calls", text(ReportRows::kCount)));
     if (peak != SIZE_MAX) add(column("Of peak", [&](size_t row) { return peak_text(rows_.cell(row, peak)); }));
-    if (self != SIZE_MAX) add(column("With inner", text(ReportRows::kDuration)));
+    if (self != SIZE_MAX && runs) add(column("With inner", [&](size_t row) { return short_time(runs->us[row]); }));
+    else if (self != SIZE_MAX) add(column("With inner", text(ReportRows::kDuration)));
     add_others(false);
     const size_t left = options_.width - std::min(options_.width, used_ + kGap);
     if (left >= kLeastShapes)
@@ -240,8 +256,8 @@ class Summary {
   void add_others(bool minor) {
     for (size_t i = ReportRows::kShapes + 1; i < rows_.headers().size(); ++i) {
       const std::string_view name = rows_.headers()[i];
-      if (name == kSelfColumn || name == kPeakShareColumn || name == kErrorColumn ||
-          meaning_of_column(name).is_minor != minor)
+      if (name == kSelfColumn || name == kPeakShareColumn || name == kErrorColumn || name == kWaitedColumn ||
+          (rows_.run_medians() && is_spread(name)) || meaning_of_column(name).is_minor != minor)
         continue;
       std::string header;
       append_printable(header, name);
@@ -286,13 +302,14 @@ class Summary {
   }
 
   void add_totals() {
+    const RunMedians *const runs = rows_.run_medians();
     for (const auto &[device, metrics] : rows_.report().devices()) {
       std::string line;
       for (const auto &[name, metric] : metrics) {
         if (name == rows_.headers()[ReportRows::kDuration])
-          if (const auto us = number_of(metric)) line += concat("Total ", short_time(*us));
+          if (const auto us = number_of(metric)) line += concat("Total ", short_time(runs ? runs->total_us : *us));
         if (name == rows_.headers()[ReportRows::kCount] && metric.is_integer() && metric.count() > 1)
-          line += concat(" in ", metric.count(), " runs");
+          line += runs ? concat(", median of ", runs->num_shown, " runs,") : concat(" in ", metric.count(), " runs");
       }
       append_printable(line += " on ", device);
       add_paragraph(line, "");
@@ -357,6 +374,11 @@ std::string conclusion_of(const ReportRows &rows) {
   if (peak >= kNearPeak) out += ": only less work would help";
   if (dispatch_us > 0) append_percent(out += "; dispatch ", dispatch);
   return out;
+}
+
+std::string wait_text_of(const ReportRows &rows) {
+  if (const RunMedians *runs = rows.run_medians()) return runs->wait_text();
+  return wait_text(waited_share(rows.report()));
 }
 
 std::vector<std::string> collector_failures_of(const Report &report) {

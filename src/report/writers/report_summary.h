@@ -18,6 +18,9 @@ std::string summary_of(const ReportRows &rows, const SummaryOptions &options);
 // recommendation. "" if there is no such operator.
 std::string conclusion_of(const ReportRows &rows);
 
+// Returns how long the program waited for a processor, if that distorts its times; else "".
+std::string wait_text_of(const ReportRows &rows);
+
 // Lines that list failed collectors.
 std::vector<std::string> collector_failures_of(const Report &report);
 // Lines that a reader must see before the numbers: failed collectors, missing calls.

@@ -42,6 +42,7 @@ std::string print_table(const ReportRows &rows) {
     if (column + 1 == headers.size()) out += '\n';
     begin = cells[i].end;
   }
+  if (const std::string waits = wait_text_of(rows); !waits.empty()) ((out += '\n') += waits) += '\n';
   out += "\nConfiguration\n-------------\n";
   for (const auto &[key, metric] : rows.report().configuration()) {
     append_printable(out, key);
@@ -96,6 +97,7 @@ std::string print_markdown(const ReportRows &rows) {
     }
   }
   out += '\n';
+  if (const std::string waits = wait_text_of(rows); !waits.empty()) append_escaped(out += '\n', waits), out += '\n';
   if (!rows.report().configuration().empty()) out += "\nConfiguration\n\n";
   for (const auto &[key, metric] : rows.report().configuration()) {
     text.clear();
