@@ -5,10 +5,10 @@ set -euo pipefail
 bin=$(realpath "$1")
 mkdir -p "$2"
 "$bin/digits" "$(dirname "${BASH_SOURCE[0]}")" "$2"
-(cd "$2" && "$bin/opdyno" profile model.so --dim n=364 --repeat 20 --top 10 -o report.html)
+(cd "$2" && "$bin/opdyno" profile model.so --dim n=364 --top 9 -o report.html)
 cat <<END
 Files: $2. Next: cd $2; export PATH=\$PWD/$(realpath -s --relative-to="$2" "$1"):\$PATH
   opdyno run model.so -i images:@digits.npz:images --expect digits.npz
-  opdyno profile model.so --dim n=364 --repeat 20 --roofline
+  opdyno profile model.so --dim n=364 --roofline
   opdyno trace view digits.events                 # a page: digits.events.html
 END

@@ -1,6 +1,7 @@
 // Implements include/opdyno/vm.h.
 #include "vm/vm.h"
 
+#include <cmath>
 #include <cstdlib>
 
 #include "capi/handles.h"
@@ -166,6 +167,8 @@ VmProfileOptions profile_options_of(const opd_profile_options *options) {
           static_cast<int32_t>(how.builtins), ", but must be 0 (with tensors), 1 (all) or 2 (folded)");
   require(how.sample_interval >= 1, "sample_interval must be at least 1");
   require(how.turn >= 0, "turn must be at least 0, but is ", how.turn);
+  require(how.budget_s >= 0 && std::isfinite(how.budget_s), "budget_s must be at least 0 and finite, but is ",
+          how.budget_s);
   VmProfileOptions given;
   given.warmup = how.warmup;
   given.repeat = how.repeat;
@@ -176,6 +179,7 @@ VmProfileOptions profile_options_of(const opd_profile_options *options) {
   given.folds_builtins = how.builtins == OPD_BUILTINS_FOLDED;
   given.details = how.details != 0;
   given.turn = how.turn;
+  given.budget_s = how.budget_s;
   return given;
 }
 

@@ -3,9 +3,13 @@
 #include <map>
 #include <mutex>
 
+#include "base/clock.h"
 #include "base/thread_state.h"
+#include "device/cpu/processor_wait.h"
 #include "device/cpu/thread_pool.h"
 #include "profiler/collector_run.h"
+#include "profiler/wait_observer.h"
+#include "report/report_rows.h"
 #include "vm/run.h"
 
 namespace opd {
@@ -31,18 +35,73 @@ RecordingOptions recording_options(const Vm &vm, const VmProfileOptions &options
   return recording;
 }
 
-// Call it while the VM's kernels are hooked, because the note lists those without hooks.
-VmProfile profile_of(const Vm &vm, const VmProfileOptions &options, Ref<Trace> trace) {
+RunReportOptions report_options(const Vm &vm, const VmProfileOptions &options) {
   RunReportOptions how;
   how.devices = devices_of(vm);
   how.num_threads = thread_count();
-  how.note = vm.recording_note();
   how.folds_builtins = options.folds_builtins;
   how.details = options.details;
   how.turn = options.turn;
+  return how;
+}
+
+// Call it while the VM's kernels are hooked, because the note lists those without hooks.
+VmProfile profile_of(const Vm &vm, RunReportOptions how, Ref<Trace> trace) {
+  how.note = vm.recording_note();
   Ref<Report> report = report_of_run(*trace, how);
   return {std::move(report), std::move(trace)};
 }
+
+// Makes the measured calls of a profile.
+class MeasuredCalls {
+ public:
+  MeasuredCalls(const VmProfileOptions &options, const Recording &recording, const std::function<void()> &call)
+      : options_(options), recording_(recording), call_(call) {}
+
+  void make(RunReportOptions &how) {
+    how.by_run = true;
+    for (int32_t i = 0; i < options_.repeat; ++i) make_one(how);
+    // A check reads all events, so there are the more calls between two checks, the more there were before.
+    while (how_long() < kLeastNs && num_calls_ < kManyCalls && fits()) make_one(how);
+    for (size_t check = std::max(num_calls_, kLeastCalls); fits(); make_one(how)) {
+      if (num_calls_ < check) continue;
+      if (is_settled(how)) return;
+      check = 2 * num_calls_;
+    }
+  }
+
+ private:
+  static constexpr size_t kLeastCalls = 10, kManyCalls = 200;  // before the first check
+  static constexpr uint64_t kLeastNs = 50'000'000;
+
+  uint64_t how_long() const { return monotonic_ns() - begin_ns_; }
+  // Whether one more call is within the budget and the limit of records.
+  bool fits() const {
+    const double next = static_cast<double>(num_calls_ + 1) / static_cast<double>(num_calls_);
+    return static_cast<double>(how_long()) * next < options_.budget_s * 1e9 &&
+           static_cast<double>(recording_.num_pending()) * next < static_cast<double>(options_.max_calls);
+  }
+  void make_one(RunReportOptions &how) {
+    (void)wait_.read();
+    call_();
+    ++num_calls_;
+    const ProcessorWait::Times times = wait_.read();
+    if (!wait_.is_known()) return;
+    how.waits.push_back({static_cast<double>(times.waited_ns) / 1000, static_cast<double>(times.ran_ns) / 1000});
+  }
+  bool is_settled(const RunReportOptions &how) const {
+    const Ref<Report> report = report_of_run(*recording_.so_far(), how);
+    const ReportRows rows(*report, false, true, false);
+    return rows.run_medians() && rows.run_medians()->is_settled;
+  }
+
+  const VmProfileOptions &options_;
+  const Recording &recording_;
+  const std::function<void()> &call_;
+  const uint64_t begin_ns_ = monotonic_ns();
+  ProcessorWait wait_;
+  size_t num_calls_ = 0;
+};
 
 // The started profiles. If a VM is destroyed, its recording ends, but the entry stays until the next start.
 struct Started {
@@ -95,6 +154,7 @@ struct Started {
 VmProfile profile_runs(Vm &vm, const VmProfileOptions &options, const std::function<void()> &call) {
   const HookScope hooks(vm.libraries());
   RecordingOptions how = recording_options(vm, options);
+  RunReportOptions shown = report_options(vm, options);
   how.thread = thread_number();
   if (!options.file.empty()) {
     // Events in a file cannot be dropped again, so the warm-up calls have a recording in memory. They are recorded, so
@@ -105,17 +165,31 @@ VmProfile profile_runs(Vm &vm, const VmProfileOptions &options, const std::funct
     how.file = options.file;
     const Ref<Recording> recording = Recording::start(how, observers_of(vm, options, false));
     recording->open_thread();
-    for (int32_t i = 0; i < options.repeat; ++i) call();
-    return profile_of(vm, options, recording->stop());
+    MeasuredCalls(options, *recording, call).make(shown);
+    return profile_of(vm, std::move(shown), recording->stop());
   }
   const Ref<Recording> recording = Recording::start(how);
-  for (int32_t i = 0; i < options.warmup; ++i) {
+  // After an idle time, a processor may be slow for tens of milliseconds: its clock rises, or the host of a virtual
+  // machine moves it. So a measurement that is to settle begins after that.
+  constexpr double kMostToWakeS = 0.05, kMostOfBudget = 0.25;
+  const double least_ns = std::min(kMostToWakeS, options.budget_s * kMostOfBudget) * 1e9;
+  const uint64_t start = monotonic_ns();
+  uint64_t warm_up_ns = 0;  // of the last call
+  for (int32_t i = 0; i < options.warmup || (i > 0 && static_cast<double>(monotonic_ns() - start) < least_ns); ++i) {
     recording->restart(0, nullptr);
+    const uint64_t begin = monotonic_ns();
     call();
+    warm_up_ns = monotonic_ns() - begin;
   }
-  recording->restart(static_cast<uint64_t>(options.repeat), observers_of(vm, options, false));
-  for (int32_t i = 0; i < options.repeat; ++i) call();
-  return profile_of(vm, options, recording->stop());
+  // If calls of operators are short, some runs end before another program gets the processor. If they are long, each
+  // run may wait, so it counts in which calls.
+  constexpr uint64_t kLongNs = 10'000;
+  const bool has_long = warm_up_ns / std::max<uint64_t>(recording->num_pending(), 1) >= kLongNs;
+  auto observers = observers_of(vm, options, false);
+  if (has_long) observers = observe_waits(std::move(observers));
+  recording->restart(static_cast<uint64_t>(options.repeat), std::move(observers));
+  MeasuredCalls(options, *recording, call).make(shown);
+  return profile_of(vm, std::move(shown), recording->stop());
 }
 
 VmProfile profile_named(Vm &vm, std::string_view name, Args args, const CallSettings &settings,
@@ -157,7 +231,7 @@ VmProfile stop_profile(Vm &vm) {
   if (!profile.recording) fail(OPD_FAILED_PRECONDITION, "the VM is not being profiled; start a recording first");
   const HookScope hooks(vm.libraries());
   vm.expect_recordings(false);
-  return profile_of(vm, profile.options, profile.recording->stop());
+  return profile_of(vm, report_options(vm, profile.options), profile.recording->stop());
 }
 
 VmProfile profile_named(AnyVm &vm, std::string_view name, Args args, const CallSettings &settings,

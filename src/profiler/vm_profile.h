@@ -18,6 +18,7 @@ struct VmProfileOptions {
   bool folds_builtins = false, details = false;  // as in RunReportOptions
   std::string file;  // also leaves the recording in this file, in the format of trace/file/event_file.h; "": no file
   int32_t turn = 0;
+  double budget_s = 0;  // above 0: more calls are made until the medians are settled, for at most this long
 };
 
 struct VmProfile {
@@ -25,7 +26,7 @@ struct VmProfile {
   Ref<Trace> trace;
 };
 
-// `call` makes one run of the VM, on this thread.
+// `call` makes one run of the VM, on this thread. It is called options.repeat times, or more often: see budget_s.
 VmProfile profile_runs(Vm &vm, const VmProfileOptions &options, const std::function<void()> &call);
 
 // Profiles a program function, a saved function, or (without arguments) one whose inputs were set.

@@ -1,5 +1,6 @@
 // Profiles: of one call, and of everything that an application calls.
 #include <atomic>
+#include <cmath>
 #include <map>
 #include <thread>
 
@@ -93,13 +94,51 @@ TEST(VmProfile, ShowsBuiltinsOnRequestAndFoldsThem) {
   options.builtins = OPD_BUILTINS_FOLDED;
   options.repeat = 3;
   const Report folded = profile(vm, options);
-  EXPECT_EQ(opd_report_call_count(folded.get()), 3 * 4 + 3);
+  EXPECT_EQ(opd_report_call_count(folded.get()), 3 * 4 + 3 * 3) << "each run has the three computed rows";
   EXPECT_EQ(text(folded, 12, "Name"), "\"(builtins)\"");
-  EXPECT_EQ(number(folded, 12, "Count"), 3);
+  EXPECT_EQ(number(folded, 12, "Count"), 1);
   options.builtins = opd_profile_builtins(3);
   Report none;
   expect_error(opd_vm_profile(vm.get(), "main", nullptr, 0, nullptr, &options, none.out(), nullptr),
                OPD_INVALID_ARGUMENT, "builtins is 3, but must be");
+}
+
+TEST(VmProfile, WithABudgetMakesCallsUntilTheMediansAreSettled) {
+  const Vm vm = program();
+  opd_profile_options options = defaults();
+  options.repeat = 2;
+  options.budget_s = 60;
+  const Report settled = profile(vm, options);
+  const std::string table = summary(settled, 100);
+  EXPECT_NE(table.find(", median of "), std::string::npos) << table;
+  const auto last = static_cast<int32_t>(opd_report_call_count(settled.get()) - 1);
+  EXPECT_GE(number(settled, last, "Run"), 9) << "at least ten runs";
+  EXPECT_EQ(text(settled, last, "Row Kind"), "\"profiler\"");
+  options.budget_s = 1e-9;
+  const Report spent = profile(vm, options);
+  EXPECT_EQ(number(spent, static_cast<int32_t>(opd_report_call_count(spent.get()) - 1), "Run"), 1);
+}
+
+TEST(VmProfile, WithABudgetStaysWithinTheLimitOfRecords) {
+  opd_profile_options options = defaults();
+  options.budget_s = 60;
+  options.max_records = 40;
+  const Tensor argument = floats({0, 0, 0, 0});
+  const opd_value x = arg(argument);
+  Report report;
+  Handle<opd_trace> trace;
+  check(opd_vm_profile(program().get(), "main", &x, 1, nullptr, &options, report.out(), trace.out()));
+  EXPECT_EQ(opd_trace_dropped_count(trace.get()), 0u);
+}
+
+TEST(VmProfile, RefusesABudgetThatIsNotATime) {
+  for (const double seconds : {-1.0, double{NAN}, double{INFINITY}}) {
+    opd_profile_options options = defaults();
+    options.budget_s = seconds;
+    Report none;
+    expect_error(opd_vm_profile(program().get(), "main", nullptr, 0, nullptr, &options, none.out(), nullptr),
+                 OPD_INVALID_ARGUMENT, "budget_s must be at least 0 and finite");
+  }
 }
 
 TEST(VmProfile, HasATraceOfTheSameCalls) {

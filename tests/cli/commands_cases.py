@@ -162,7 +162,10 @@ class Profile(CliTest):
 
     def test_the_table_has_tvms_columns(self):
         text = self.profile()
-        self.assertRegex(text.splitlines()[0], r"^Name +Duration \(us\) +Percent +Device +Count +Argument Shapes +Median \(us\) +Min \(us\) +Max \(us\) *$")
+        self.assertRegex(
+            text.splitlines()[0],
+            r"^Name +Duration \(us\) +Percent +Device +Count +Argument Shapes +Median per Run \(us\) +Median \(us\) +Min \(us\) +Max \(us\)( +Waited \(us\))? *$",
+        )
         self.assertRegex(text, r"(?m)^add_one .*float32\[4\], float32\[4\]")
         self.assertRegex(text, r"(?m)^Sum ")
         self.assertRegex(text, r"(?m)^Total ")

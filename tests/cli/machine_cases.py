@@ -72,7 +72,7 @@ class Machines(ServerCliTest):
 
     def test_counters_are_read_there(self):
         on = self.on()
-        words = ("profile", "add_one.opdasm", "--import", "kernels.c", "-i", "4xf32=1", "--json", "--collector")
+        words = ("profile", "add_one.opdasm", "--import", "kernels.c", "-i", "4xf32=1", "--repeat", "1", "--json", "--collector")
         # Events of the kernel, which virtual machines have, too.
         for spec, events in (("perf:task-clock,page-faults", {"task-clock", "page-faults"}), ("papi:perf::TASK-CLOCK", {"perf::TASK-CLOCK"})):
             with self.subTest(spec=spec):

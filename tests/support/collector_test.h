@@ -27,7 +27,12 @@ inline opd_profile_options profile_options(const std::vector<opd_collector *> &h
 struct RunReport {
   Report report;
 
-  size_t rows() const { return opd_report_call_count(report.get()) - 2; }  // without (dispatch) and (profiler)
+  size_t rows() const {  // without (dispatch) and (profiler), which each run has
+    size_t calls = 0;
+    for (int32_t row = 0; row < opd_report_call_count(report.get()); ++row)
+      calls += report.kind(OPD_REPORT_CALLS, row, "Row Kind") == OPD_METRIC_NONE;
+    return calls;
+  }
   Value call(size_t row, const char *column) const { return call_value(report, row, column); }
   int64_t count(size_t row, const char *column) const { return call(row, column).view().u.int64; }
   double number(size_t row, const char *column) const { return call(row, column).view().u.float64; }

@@ -365,7 +365,8 @@ class VirtualMachine(_native.CollectedHandle):
         `builtins`, the calls that have rows in addition to kernels and functions of the program: "with_tensors" (TVM's
         choice), "all", or "folded" into one row; `details` (False), whether there are columns for the time, thread and
         call path of each call; `collectors`, whose metrics of each call become further columns; `turn` (0, none), from
-        1: `profiling.diff` compares the run with the run of the same turn on the other side. All other keywords are the
+        1: `profiling.diff` compares the run with the run of the same turn on the other side; `budget_s` (0, exactly `repeat`
+        calls), the seconds in which more calls are made, until the slowest operator and its share are clear. All other keywords are the
         function's parameters. With the rows "(dispatch)" and "(profiler)", the outermost rows add up to the total.
         Source: TVM 0.23's profile.
         """
@@ -382,11 +383,13 @@ class VirtualMachine(_native.CollectedHandle):
         details: bool = False,
         collectors: Iterable[MetricCollector] | None = None,
         turn: int = 0,
+        budget_s: float = 0,
         **kwargs: Any,
     ) -> tuple[Report, Trace]:
         """Like `profile`, but also returns a trace of the calls."""
         all_args, call_options = _call_arguments(args, kwargs)
-        options = profile_options(max_records, builtins, details) | {"warmup": warmup, "repeat": repeat, "turn": turn}
+        options: dict[str, Any] = {"warmup": warmup, "repeat": repeat, "turn": turn, "budget_s": budget_s}
+        options |= profile_options(max_records, builtins, details)
         return _native.opd_vm_profile(
             self, func_name, all_args, call_options, options | {"collectors": handles_of(collectors)}
         )

@@ -58,6 +58,9 @@ Recording record(Runner &runner, const Args &args, std::string &lines) {
   auto options = opdyno::defaults(opd_profile_options_init);
   options.warmup = static_cast<int32_t>(args.integer("warmup", 1, 0, 1'000'000));
   options.repeat = static_cast<int32_t>(args.integer("repeat", 1, 1, 1'000'000));
+  // A run that is compared with others has one call.
+  if (!args.has("repeat") && !args.has("runs") && !args.has("turn"))
+    options.budget_s = static_cast<double>(args.duration_ns("budget").value_or(10'000'000'000)) / 1e9;
   options.builtins = static_cast<opd_profile_builtins>(args.choice("builtins", {"with_tensors", "all", "folded"}));
   options.details = args.has("details");
   const bool roofline = args.has("roofline");
@@ -115,6 +118,8 @@ bool check_outputs(const Args &args) {
 
 Exit run_profile(const Args &args) {
   write_options(args);  // checks the options before anything runs
+  for (const std::string_view other : {"repeat", "runs", "turn"})
+    if (args.has("budget") && args.has(other)) fail_usage(cat("--budget and --", other, " exclude each other"));
   const bool is_output_taken = check_outputs(args);
   if (GenerationPlan::is_wanted(args)) return profile_language(args, is_output_taken);
   const ReportForm form = report_form_of_file(args.value("output").value_or(""), ReportForm::json);

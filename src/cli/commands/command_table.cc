@@ -107,7 +107,10 @@ constexpr Option report_csv = {"csv", 0, "FILE", "write the report's calls as CS
 constexpr Option chrome = {"chrome", 0, "FILE", "write the calls on a time line, for Perfetto or chrome://tracing"};
 constexpr Option view = {"view", 0, "FILE", "write a page with time line, flame graph and operators: .html"};
 constexpr Option flame = {"flame", 0, "FILE", "write a flame graph: .svg"};
-constexpr Option profile_repeat = {"repeat", 0, "N", "measured calls; 1"};
+constexpr Option profile_repeat = {"repeat", 0, "N",
+                                   "exactly N measured calls; without it (and --runs, --turn) calls are made until the "
+                                   "slowest operator and its share are clear"};
+constexpr Option profile_budget = {"budget", 0, "TIME", "stop measuring after this time at the latest; 10s"};
 constexpr Option warmup = {
     "warmup", 0, "N",
     "calls before the measured ones; 1. With 0 the first call is measured, with the pages that it touches "
@@ -444,9 +447,9 @@ const std::vector<Command> &commands() {
             call_options}),
        run_bench},
       {"profile", "MOD [FN]", 1, 2, "measure each operator of a call", profile_text,
-       joined({{&on,       &profile_repeat, &warmup,     &profile_runs, &turn, &collector, &sort,
-                &no_sort,  &no_aggregate,   &no_sums,    &top,          &wide, &builtins,  &details,
-                &roofline, &report_output,  &report_csv, &chrome,       &view, &flame},
+       joined({{&on,      &profile_repeat, &profile_budget, &warmup,     &profile_runs, &turn, &collector,
+                &sort,    &no_sort,        &no_aggregate,   &no_sums,    &top,          &wide, &builtins,
+                &details, &roofline,       &report_output,  &report_csv, &chrome,       &view, &flame},
                language_options,
                {&json},
                call_options}),

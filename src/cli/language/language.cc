@@ -103,7 +103,7 @@ Exit bench_language(const Args &args) {
 }
 
 Exit profile_language(const Args &args, bool is_output_taken) {
-  refuse(args, {"input", "dim", "on", "runs", "turn", "collector", "builtins", "details", "roofline"});
+  refuse(args, {"input", "dim", "on", "runs", "turn", "budget", "collector", "builtins", "details", "roofline"});
   const int64_t warmup = args.integer("warmup", 1, 0, 1'000'000), repeat = args.integer("repeat", 1, 1, 1'000'000);
   const int64_t most = args.has("wide") ? INT64_MAX : args.integer("top", 10, 1, 1'000'000);
   const ReportForm form = report_form_of_file(args.value("output").value_or(""), ReportForm::json);

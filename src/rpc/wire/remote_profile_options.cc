@@ -39,6 +39,7 @@ class Reader {
     options.repeat = static_cast<int32_t>(number(root, "repeat", 0, INT32_MAX));
     options.max_calls = static_cast<uint64_t>(number(root, "max_records", 0, INT64_MAX));
     options.turn = static_cast<int32_t>(number(root, "turn", 0, INT32_MAX));
+    options.budget_s = static_cast<double>(number(root, "budget_ns", 0, INT64_MAX)) / 1e9;
     options.sample_interval = static_cast<uint64_t>(number(root, "sample_interval", 1, INT64_MAX));
     options.all_calls = flag(root, "all_calls");
     options.folds_builtins = flag(root, "folds_builtins");
@@ -98,6 +99,7 @@ std::string write_profile_options(const RemoteProfileOptions &remote) {
   json.begin_object().key("function").value(remote.function).key("trace").value(remote.wants_trace);
   json.key("warmup").value(options.warmup).key("repeat").value(options.repeat);
   json.key("max_records").value(std::min<uint64_t>(options.max_calls, INT64_MAX)).key("turn").value(options.turn);
+  json.key("budget_ns").value(static_cast<int64_t>(std::min(options.budget_s * 1e9, 9e18)));
   json.key("sample_interval").value(std::min<uint64_t>(options.sample_interval, INT64_MAX));
   json.key("all_calls").value(options.all_calls).key("folds_builtins").value(options.folds_builtins);
   json.key("details").value(options.details).key("collectors").begin_array();

@@ -754,6 +754,7 @@ pub struct opd_profile_options {
     pub collectors: *const *mut opd_collector,
     pub num_collectors: i32,
     pub turn: i32,
+    pub budget_s: f64,
 }
 impl Default for opd_profile_options {
     fn default() -> Self {
@@ -769,6 +770,7 @@ impl Default for opd_profile_options {
             collectors: core::ptr::null(),
             num_collectors: 0,
             turn: 0,
+            budget_s: 0.0,
         }
     }
 }

@@ -372,7 +372,7 @@ pub enum CollectorKind {
     /// The device's own counters for the kernels in a call. On Vulkan, the counter is "Compute shader invocations": the
     /// number of threads of the kernels that the calling thread launched. On CUDA, the events are metrics of CUPTI's range
     /// profiler that end with ".sum", such as sm__inst_executed.sum. CUPTI limits their number to those that it can count
-    /// in one run of a kernel. They count the whole device. The begin and the end of a call wait for the device. Devices
+    /// in one run of a kernel. They count the whole device. The start and the end of a call wait for the device. Devices
     /// without counters have no columns, and the configuration says why. Since: 0.2. Source: Vulkan 1.3 - A Specification,
     /// VK_QUERY_TYPE_PIPELINE_STATISTICS; NVIDIA, CUPTI 12.6, Range Profiling API.
     Device = ffi::OPD_COLLECTOR_DEVICE,
@@ -460,13 +460,13 @@ impl TraceFormat {
 #[non_exhaustive]
 #[repr(u32)]
 pub enum TraceView {
-    /// One row for each span, in the order of their begins.
+    /// One row for each span, in the order of their start times.
     Events = ffi::OPD_TRACE_EVENTS,
     /// One row for all spans of one name.
     KeyAverages = ffi::OPD_TRACE_KEY_AVERAGES,
     /// One row for all spans of one name and shapes.
     KeyAveragesByShape = ffi::OPD_TRACE_KEY_AVERAGES_BY_SHAPE,
-    /// One row for each task of a parallel loop, in the order of their begins.
+    /// One row for each task of a parallel loop, in the order of the tasks' starts.
     Tasks = ffi::OPD_TRACE_TASKS,
     /// One row for all spans of one stack of names.
     Paths = ffi::OPD_TRACE_PATHS,
@@ -934,6 +934,7 @@ pub struct ProfileOptions<'a> {
     sample_interval: Option<u64>,
     collectors: Option<&'a [&'a Collector]>,
     turn: Option<i32>,
+    budget_s: Option<f64>,
 }
 impl<'a> ProfileOptions<'a> {
     /// All defaults.
@@ -982,6 +983,13 @@ impl<'a> ProfileOptions<'a> {
     pub fn turn(self, turn: i32) -> Self {
         Self { turn: Some(turn), ..self }
     }
+    /// Above 0: more than `repeat` calls are made, until more would hardly change which operator takes
+    /// longest and its share. If there is a warm-up, it lasts 50 ms at least. The measured calls take
+    /// at most so many seconds together, or as long as `repeat` calls.
+    /// Default: 0 (exactly `repeat` calls).
+    pub fn budget_s(self, budget_s: f64) -> Self {
+        Self { budget_s: Some(budget_s), ..self }
+    }
 }
 #[allow(unused_variables)] // not all options need both
 impl ProfileOptions<'_> {
@@ -1011,6 +1019,9 @@ impl ProfileOptions<'_> {
         }
         if let Some(turn) = self.turn {
             raw.turn = turn;
+        }
+        if let Some(budget_s) = self.budget_s {
+            raw.budget_s = budget_s;
         }
         Ok(raw)
     }
@@ -1053,7 +1064,7 @@ impl<'a> ProfilerOptions<'a> {
     pub fn max_events(self, max_events: u64) -> Self {
         Self { max_events: Some(max_events), ..self }
     }
-    /// Steps at the begin of a cycle that are not recorded. `opd_profiler_step()` ends a step. A schedule begins with
+    /// Steps at the start of a cycle that are not recorded. `opd_profiler_step()` ends a step. A schedule begins with
     /// `skip_first` steps that are not recorded. Then cycles follow: each has `wait` and `warmup` steps that are not
     /// recorded, then `active` steps that are.
     /// Default: 0.
@@ -2194,7 +2205,7 @@ impl<'a> RpcConnectOptions<'a> {
     }
     /// Name or IP address for which the certificate must be valid if `tls_ca_file` is
     /// given.
-    /// Default: the host of the address, also if a tracker gave it.
+    /// Default: the host of the address, even if a tracker gave it.
     pub fn tls_name(self, tls_name: &'a str) -> Self {
         Self { tls_name: Some(tls_name), ..self }
     }
@@ -2434,7 +2445,7 @@ impl<'a> TelemetryValue<'a> {
     pub fn error(self, error: &'a str) -> Self {
         Self { error: Some(error), ..self }
     }
-    /// Span only: its begin, in Unix time.
+    /// Span only: its start, in Unix time.
     /// Default: zero.
     pub fn begin(self, begin: Duration) -> Self {
         Self { begin: Some(begin), ..self }
