@@ -1,20 +1,57 @@
 #include "base/environment.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
+#include <optional>
+#include <string_view>
+
+#include "base/log.h"
+#include "base/text.h"
 
 namespace opd {
 
-size_t bytes_from_environment(const char *name, size_t usual) {
-  size_t mebibytes = usual;
-  if (const char *text = std::getenv(name)) {
-    const char *end = text + std::strlen(text);
-    if (const auto [stop, error] = std::from_chars(text, end, mebibytes); error != std::errc() || stop != end)
-      mebibytes = 0;
+namespace {
+
+// The library's own variables, for suggestions.
+constexpr std::string_view kVariables[] = {
+    "OPDYNO_BACKTRACE",        "OPDYNO_CACHE_DIR",   "OPDYNO_CONTROL",         "OPDYNO_KEPT_LIBRARIES_MB",
+    "OPDYNO_KEPT_PROGRAMS_MB", "OPDYNO_NUM_THREADS", "OPDYNO_OPENCL_BINARIES", "OPDYNO_RECORD_LAST",
+    "OPDYNO_RPC_CHECKSUMS",    "OPDYNO_SYSTEM_ROOT", "OPDYNO_TELEMETRY"};
+
+std::optional<size_t> whole_number(std::string_view text) {
+  size_t number = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || stop != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+void check_environment() noexcept try {
+  for (char **at = environ; at && *at; ++at) {
+    const std::string_view entry = *at, name = entry.substr(0, entry.find('='));
+    const std::string_view value = entry.substr(std::min(name.size() + 1, entry.size()));
+    if (!name.starts_with("OPDYNO_")) continue;
+    if (std::ranges::find(kVariables, name) == std::end(kVariables)) {
+      // Programs may have variables of their own, so only similar names are taken for mistakes.
+      if (const std::string meant = suggestion(name, kVariables, 3); !meant.empty())
+        log_variable_warning(concat("the environment variable ", name, " is not read.", meant));
+    } else if (name.ends_with("_MB") && !whole_number(value)) {
+      log_variable_warning(concat(name, " is \"", value, "\", which is not a number of MiB; 0 is used"));
+    } else if (name == "OPDYNO_NUM_THREADS" && !value.empty() &&
+               !whole_number(value.substr(0, value.find(','))).value_or(0)) {
+      log_variable_warning(concat(name, " is \"", value, "\", which is not a number of threads; it is ignored"));
+    }
   }
+} catch (const std::bad_alloc &) {}  // the warnings are lost
+
+size_t bytes_from_environment(const char *name, size_t usual) {
+  const char *text = std::getenv(name);
+  const size_t mebibytes = text ? whole_number(text).value_or(0) : usual;
   return std::min(mebibytes, SIZE_MAX >> 20) << 20;
 }
 

@@ -5,6 +5,10 @@
 
 namespace opd {
 
+// Warns about variables that are set in vain: misspelt names of this library's variables, and numbers that are none.
+// Called when the library is loaded. Variables with other meanings are checked where they are used.
+void check_environment() noexcept;
+
 // Returns the size in bytes that a variable gives in MiB. If the variable is not set: `usual` MiB. If it is not a
 // number: 0, because the user does not want the usual size.
 size_t bytes_from_environment(const char *name, size_t usual);

@@ -1,5 +1,7 @@
 #include "base/log.h"
 
+#include <atomic>
+#include <cstdio>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -23,12 +25,23 @@ struct Log {
   ForkMutex guard{LockRank::kLog};
   std::shared_ptr<Sink> sink;
   std::vector<std::string> at_load;  // warnings for the first callback
+  std::atomic<bool> is_used{false};  // tell_kept_warnings() was called
 
   static Log &get() {
     static auto *log = new Log;  // never destroyed: threads may log while the process exits
     return *log;
   }
 };
+void log_or_print(const std::string &message) noexcept {
+  bool has_sink;
+  {
+    const std::scoped_lock lock(Log::get().guard);
+    has_sink = Log::get().sink != nullptr;
+  }
+  if (has_sink) return log_message(OPD_LOG_WARNING, message);
+  std::fprintf(stderr, "opdyno: warning: %s\n", message.c_str());
+}
+
 // Made at load, because log_message() must not run out of memory.
 [[maybe_unused]] const Log &log_made_at_load = Log::get();
 
@@ -52,12 +65,32 @@ void log_message(opd_log_level level, const std::string &message) noexcept {
   if (sink) sink->callback(sink->user_data, level, message.c_str());
 }
 
-void log_load_warning(std::string message) {
+void log_variable_warning(std::string message) noexcept try {
   {
     const std::scoped_lock lock(Log::get().guard);
-    if (!Log::get().sink) return Log::get().at_load.push_back(std::move(message));
+    if (!Log::get().sink && !Log::get().is_used) return Log::get().at_load.push_back(std::move(message));
   }
-  log_message(OPD_LOG_WARNING, message);
+  log_or_print(message);
+} catch (const std::bad_alloc &) {}  // the warning is lost
+
+void tell_kept_warnings() noexcept {
+  Log &log = Log::get();
+  if (log.is_used.load(std::memory_order_relaxed) || log.is_used.exchange(true)) return;
+  std::vector<std::string> warnings;
+  {
+    const std::scoped_lock lock(log.guard);
+    warnings.swap(log.at_load);
+  }
+  for (const std::string &warning : warnings) log_or_print(warning);
 }
+
+namespace {
+
+// A program that makes no module and no VM still hears the warnings, when it ends.
+struct AtExit {
+  ~AtExit() { tell_kept_warnings(); }
+} at_exit;
+
+}  // namespace
 
 }  // namespace opd

@@ -88,10 +88,10 @@ void append_fixed(std::string &out, double number, int decimals);
 
 size_t edit_distance(std::string_view a, std::string_view b, size_t limit);
 // Returns a suggestion for a message: the up to three names closest to `wanted`, as " Did you mean a, b?"; "" if none
-// is close.
+// is within `most` edits.
 template <class Names>
-std::string suggestion(std::string_view wanted, const Names &names) {
-  const size_t limit = std::max<size_t>(2, wanted.size() / 3);
+std::string suggestion(std::string_view wanted, const Names &names, size_t most = SIZE_MAX) {
+  const size_t limit = std::min(most, std::max<size_t>(2, wanted.size() / 3));
   std::vector<std::pair<size_t, std::string_view>> close;
   for (const auto &name : names)
     if (size_t distance = edit_distance(wanted, name, limit); distance <= limit) close.emplace_back(distance, name);

@@ -1,5 +1,7 @@
 #include "capi/library.h"
 
+#include "base/environment.h"
+#include "base/log.h"
 #include "module/blob_reader.h"
 #include "tvmffi/tvmffi.h"
 #include "vm/builtins/builtins.h"
@@ -21,9 +23,14 @@ void prepare_library() {
   (void)once;
 }
 
+void begin_use() {
+  prepare_library();
+  tell_kept_warnings();
+}
+
 namespace {
 // Runs at load, so that global functions can be listed before any other call.
-[[maybe_unused]] const bool kPrepared = (prepare_library(), true);
+[[maybe_unused]] const bool kPrepared = (prepare_library(), check_environment(), true);
 }  // namespace
 
 }  // namespace opd

@@ -61,7 +61,7 @@ void write_module(JsonWriter &json, Module &module, std::unordered_set<const Mod
 opd_error *opd_module_load(const char *path, const opd_module_options *options, opd_module **out_module) {
   return guard([&] {
     OPD_REQUIRE(path, out_module);
-    prepare_library();
+    begin_use();
     *out_module = wrap<opd_module>(load_module(path, options_of(options)));
   });
 }
@@ -71,7 +71,7 @@ opd_error *opd_module_load_bytes(const void *data, size_t size, const char *name
   return guard([&] {
     OPD_REQUIRE(out_module);
     OPD_REQUIRE_ITEMS(data, size);
-    prepare_library();
+    begin_use();
     *out_module = wrap<opd_module>(
         load_module_bytes({static_cast<const uint8_t *>(data), size}, name ? name : "memory", options_of(options)));
   });
@@ -87,7 +87,7 @@ opd_error *opd_module_load_static_library(const char *path, const char *const *f
       require(func_names[i] && *func_names[i], "func_names[", i, "] must be a name");
       names.emplace_back(func_names[i]);
     }
-    prepare_library();
+    begin_use();
     *out_module = wrap<opd_module>(load_static_library(path, std::move(names)));
   });
 }
@@ -104,7 +104,7 @@ opd_error *opd_module_load_native(const char *path, const char *const *names, co
       require(signatures[i], "signatures[", i, "] must not be NULL");
       entries.push_back({names[i], signatures[i]});
     }
-    prepare_library();
+    begin_use();
     ModuleOptions how = options_of(options);
     how.alone = true;
     *out_module = wrap<opd_module>(make_native_module(load_module(path, how), std::move(entries), how.inspect_only));
@@ -114,7 +114,7 @@ opd_error *opd_module_load_native(const char *path, const char *const *names, co
 opd_error *opd_module_system_lib(const char *prefix, opd_module **out_module) {
   return guard([&] {
     OPD_REQUIRE(out_module);
-    prepare_library();
+    begin_use();
     *out_module = wrap<opd_module>(system_library(prefix ? prefix : ""));
   });
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "base/log.h"
 #include "capi/handles.h"
 #include "profiler/vm_profile.h"
 #include "replay/call_capture.h"
@@ -56,6 +57,7 @@ AnyVm &vm_of(opd_vm *vm) { return *unwrap<AnyVm>(vm); }
 opd_error *opd_vm_create(opd_module *module, const opd_vm_options *options, opd_vm **out_vm) {
   return guard([&] {
     OPD_REQUIRE(module, out_vm);
+    tell_kept_warnings();
     auto shared = Ref<Module>::share(unwrap<Module>(module));
     if (auto there = rpc::try_remote(*shared))
       *out_vm = wrap<opd_vm>(rpc::make_vm(std::move(there), settings_of(options)));

@@ -209,7 +209,7 @@ class Server {
     return warn("out of memory");
   }
   static bool warn(const std::string &why) noexcept try {
-    log_load_warning("OPDYNO_CONTROL: this process cannot be recorded from outside: " + why);
+    log_variable_warning("OPDYNO_CONTROL: this process cannot be recorded from outside: " + why);
     return false;
   } catch (...) { return false; }
 

@@ -200,7 +200,7 @@ class EachCall final : public CallKeeper {
     capture.write_begin(path_, function, args, settings, modules_);
     // Warn once for each VM: otherwise a service would log a warning for each call.
     if (const Ref<Error> problem = capture.problem(); problem && !has_warned_.exchange(true))
-      log_warning("OPDYNO_RECORD_LAST: ", problem->message);
+      log_variable_warning("OPDYNO_RECORD_LAST: " + problem->message);
     return run_captured(vm, function, args, settings, result, capture);
   }
 
@@ -245,7 +245,7 @@ void end_capture_next_call(Vm &vm) {
 void capture_each_call(Vm &vm, const std::string &path) {
   try {
     vm.set_keeper(make_object<EachCall>(vm, checked_capture_path(path)), true);
-  } catch (const Exception &e) { log_warning("OPDYNO_RECORD_LAST: ", e.what()); }
+  } catch (const Exception &e) { log_variable_warning(std::string("OPDYNO_RECORD_LAST: ") + e.what()); }
 }
 
 }  // namespace opd

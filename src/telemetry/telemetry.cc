@@ -209,7 +209,7 @@ void start_telemetry_of_environment(const char *version, const char *abi) noexce
     TelemetrySettings settings = read_telemetry_variable(text);
     settings.version = version, settings.abi = abi;
     TelemetrySession::start(std::move(settings));  // until the process ends
-  } catch (const Exception &e) { log_load_warning("OPDYNO_TELEMETRY: " + e.error()->message); }
+  } catch (const Exception &e) { log_variable_warning("OPDYNO_TELEMETRY: " + e.error()->message); }
 } catch (const std::bad_alloc &) {}  // without memory, no telemetry is started
 
 // ---- the thread that folds and serves

@@ -191,7 +191,8 @@ Ref<Error> launch_tasks(ParallelTask task, void *data, int32_t num_task) {
 std::atomic<int32_t> chosen{0}, standard{0};  // 0: not known
 
 int32_t count_from_environment() {
-  for (const char *name : {"OPDYNO_NUM_THREADS", "TVM_NUM_THREADS", "OMP_NUM_THREADS"}) {
+  constexpr const char *kOwn = "OPDYNO_NUM_THREADS";  // check_environment() warns about its value
+  for (const char *name : {kOwn, "TVM_NUM_THREADS", "OMP_NUM_THREADS"}) {
     const char *value = std::getenv(name);
     if (!value || !*value) continue;
     std::string_view text = value;
@@ -199,7 +200,8 @@ int32_t count_from_environment() {
     int32_t count = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
     if (error == std::errc() && end == text.data() + text.size() && count > 0) return count;
-    log_warning(name, " is \"", value, "\", which is not a number of threads; it is ignored");
+    if (name != kOwn)
+      log_variable_warning(concat(name, " is \"", value, "\", which is not a number of threads; it is ignored"));
   }
   return 0;
 }
