@@ -241,10 +241,9 @@ typedef struct opd_profile_options {
   int32_t num_collectors;           /**< Number of @p collectors. Default: 0 */
   int32_t turn; /**< Turn of this run, from 1. opd_report_diff() compares it with the run of the same turn on the other
                      side. Default: 0: no turn */
-  double budget_s; /**< Above 0: more than @p repeat calls are made, until more would hardly change which operator takes
-                        longest and its share. If there is a warm-up, it lasts 50 ms at least. The measured calls take
-                        at most so many seconds together, or as long as @p repeat calls. Default: 0: exactly @p repeat
-                        calls */
+  double budget_s; /**< Above 0: after @p repeat calls, further calls are made until the slowest operator and its share
+                        are stable. Time limit of the measured calls, in seconds. The warm-up is repeated for 50 ms, or
+                        a quarter of this limit. Default: 0: exactly @p repeat calls */
 } opd_profile_options;
 
 /** Writes struct_size and the defaults: warmup 1, repeat 1, max_records 2^20, sample_interval 1; the rest is 0 or NULL.
@@ -268,9 +267,9 @@ static inline void opd_profile_options_init(opd_profile_options *options) {
  * @param options      Borrowed; NULL means all defaults.
  * @param out_report   New reference: rows Name, Duration (us), Percent, Device, Count, Argument Shapes in program
  * order, then the collectors' columns. The rows "(dispatch)" and "(profiler)" are the time of the VM and of the
- * recording; with them the outermost rows add up to the total. If there are several calls, "Run" is the number of the
+ * recording; with them the outermost rows add up to the total. If there are several calls, "Repeat" is the number of the
  * call, from 0, and each call has rows of both. "Waited (us)" is the time that a row's threads could run but had no
- * processor; the row "(dispatch)" has the waits that were not found in an operator's call.
+ * processor, without nested calls; the row "(dispatch)" has the waits that were not found in an operator's call.
  * @param out_trace    New reference: the same calls on a time line; NULL if it is not wanted.
  * @return NULL, or an error of opd_vm_call(); OPD_INVALID_ARGUMENT also for an option; OPD_UNSUPPORTED for a VM of a
  *         session if the server is TVM's. Threads: safe. Blocks. Since: 0.1. Source: TVM 0.23 vm.profile. */

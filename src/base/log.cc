@@ -1,5 +1,6 @@
 #include "base/log.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <memory>
@@ -25,6 +26,8 @@ struct Log {
   ForkMutex guard{LockRank::kLog};
   std::shared_ptr<Sink> sink;
   std::vector<std::string> at_load;  // warnings for the first callback
+  static constexpr size_t kMostTold = 64;
+  std::vector<std::string> told;     // the first warnings about variables; each is told once
   std::atomic<bool> is_used{false};  // tell_kept_warnings() was called
 
   static Log &get() {
@@ -67,8 +70,11 @@ void log_message(opd_log_level level, const std::string &message) noexcept {
 
 void log_variable_warning(std::string message) noexcept try {
   {
-    const std::scoped_lock lock(Log::get().guard);
-    if (!Log::get().sink && !Log::get().is_used) return Log::get().at_load.push_back(std::move(message));
+    Log &log = Log::get();
+    const std::scoped_lock lock(log.guard);
+    if (std::ranges::find(log.told, message) != log.told.end()) return;
+    if (log.told.size() < Log::kMostTold) log.told.push_back(message);
+    if (!log.sink && !log.is_used) return log.at_load.push_back(std::move(message));
   }
   log_or_print(message);
 } catch (const std::bad_alloc &) {}  // the warning is lost

@@ -10,7 +10,7 @@ void set_log_callback(opd_log_fn callback, void *user_data, opd_deleter deleter)
 void log_message(opd_log_level level, const std::string &message) noexcept;
 // Logs a warning about an environment variable. Its user may not know the program's log, so without a callback the
 // warning goes to standard error. While the library is loaded, the program cannot have set a callback yet, so the
-// warning is kept until the program sets one or calls tell_kept_warnings().
+// warning is kept until the program sets one or calls tell_kept_warnings(). The same text is logged once.
 void log_variable_warning(std::string message) noexcept;
 // Called when the program begins to use the library. Cost after the first call: one load.
 void tell_kept_warnings() noexcept;

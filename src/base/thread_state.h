@@ -18,8 +18,8 @@ struct ThreadState {
   const CancelFlag *stop = nullptr;  // cancel flag of the current call; null if it has none
   Object *cancel = nullptr;          // the thread's default cancel token; owned
   int32_t parallel_depth = 0;        // > 0 inside a parallel region: further launches run serially
+  int32_t wait_meters = 0;           // number of ProcessorWait objects of this thread; 0: lost_ns is not counted
   void *task_observer = nullptr;     // observer of parallel tasks that this thread launches; see device/
-  int32_t wait_meters = 0;           // number of ProcessorWait objects of this thread; without one, lost_ns stays
   uint64_t lost_ns = 0;              // time that this thread ran tasks of workers that had no processor
   uint64_t number = 0;               // see thread_number()
   void *track = nullptr;             // the thread's events; owned by trace/

@@ -61,7 +61,7 @@ class MeasuredCalls {
   void make(RunReportOptions &how) {
     how.by_run = true;
     for (int32_t i = 0; i < options_.repeat; ++i) make_one(how);
-    // A check reads all events, so there are the more calls between two checks, the more there were before.
+    // A check reads all events, so the number of calls doubles between two checks.
     while (how_long() < kLeastNs && num_calls_ < kManyCalls && fits()) make_one(how);
     for (size_t check = std::max(num_calls_, kLeastCalls); fits(); make_one(how)) {
       if (num_calls_ < check) continue;
@@ -79,7 +79,8 @@ class MeasuredCalls {
   bool fits() const {
     const double next = static_cast<double>(num_calls_ + 1) / static_cast<double>(num_calls_);
     return static_cast<double>(how_long()) * next < options_.budget_s * 1e9 &&
-           static_cast<double>(recording_.num_pending()) * next < static_cast<double>(options_.max_calls);
+           static_cast<double>(Recording::num_events_of_thread() - first_event_) * next <
+               static_cast<double>(options_.max_calls);
   }
   void make_one(RunReportOptions &how) {
     (void)wait_.read();
@@ -98,7 +99,7 @@ class MeasuredCalls {
   const VmProfileOptions &options_;
   const Recording &recording_;
   const std::function<void()> &call_;
-  const uint64_t begin_ns_ = monotonic_ns();
+  const uint64_t begin_ns_ = monotonic_ns(), first_event_ = Recording::num_events_of_thread();
   ProcessorWait wait_;
   size_t num_calls_ = 0;
 };
@@ -153,6 +154,7 @@ struct Started {
 
 VmProfile profile_runs(Vm &vm, const VmProfileOptions &options, const std::function<void()> &call) {
   const HookScope hooks(vm.libraries());
+  const NameId waited = name_id(kWaitedColumn);  // always, so that the set of names does not depend on the load
   RecordingOptions how = recording_options(vm, options);
   RunReportOptions shown = report_options(vm, options);
   how.thread = thread_number();
@@ -171,8 +173,8 @@ VmProfile profile_runs(Vm &vm, const VmProfileOptions &options, const std::funct
   const Ref<Recording> recording = Recording::start(how);
   // After an idle time, a processor may be slow for tens of milliseconds: its clock rises, or the host of a virtual
   // machine moves it. So a measurement that is to settle begins after that.
-  constexpr double kMostToWakeS = 0.05, kMostOfBudget = 0.25;
-  const double least_ns = std::min(kMostToWakeS, options.budget_s * kMostOfBudget) * 1e9;
+  constexpr double kWarmUpS = 0.05, kMostOfBudget = 0.25;
+  const double least_ns = std::min(kWarmUpS, options.budget_s * kMostOfBudget) * 1e9;
   const uint64_t start = monotonic_ns();
   uint64_t warm_up_ns = 0;  // of the last call
   for (int32_t i = 0; i < options.warmup || (i > 0 && static_cast<double>(monotonic_ns() - start) < least_ns); ++i) {
@@ -181,12 +183,12 @@ VmProfile profile_runs(Vm &vm, const VmProfileOptions &options, const std::funct
     call();
     warm_up_ns = monotonic_ns() - begin;
   }
-  // If calls of operators are short, some runs end before another program gets the processor. If they are long, each
-  // run may wait, so it counts in which calls.
+  // If calls of operators are short, some runs end before another program gets the processor. If they are long, every
+  // run may wait, so waits are measured per call.
   constexpr uint64_t kLongNs = 10'000;
   const bool has_long = warm_up_ns / std::max<uint64_t>(recording->num_pending(), 1) >= kLongNs;
   auto observers = observers_of(vm, options, false);
-  if (has_long) observers = observe_waits(std::move(observers));
+  if (has_long) observers = observe_waits(std::move(observers), waited);
   recording->restart(static_cast<uint64_t>(options.repeat), std::move(observers));
   MeasuredCalls(options, *recording, call).make(shown);
   return profile_of(vm, std::move(shown), recording->stop());

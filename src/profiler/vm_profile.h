@@ -18,7 +18,7 @@ struct VmProfileOptions {
   bool folds_builtins = false, details = false;  // as in RunReportOptions
   std::string file;  // also leaves the recording in this file, in the format of trace/file/event_file.h; "": no file
   int32_t turn = 0;
-  double budget_s = 0;  // above 0: more calls are made until the medians are settled, for at most this long
+  double budget_s = 0;  // above 0: calls are repeated until the medians are settled, for at most this long
 };
 
 struct VmProfile {

@@ -5,14 +5,13 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "report/report.h"
 
 namespace opd {
 namespace {
 
 class WaitObserver final : public CallObserver {
  public:
-  WaitObserver() {
+  explicit WaitObserver(NameId name) : name_(name) {
     constexpr double kLongNs = 100'000, kCostOfLong = 100;  // a call is long from here, or from this many reads
     const uint64_t begin = ticks_of(clock_);
     (void)wait_.read();
@@ -23,47 +22,59 @@ class WaitObserver final : public CallObserver {
   void observe_for(Recordings recording, CallObserver *inner) { recording_ = recording, inner_ = inner; }
 
   void begin_call(DLDevice device) override {
+    open_.reserve(open_.size() + 1);
     const uint64_t now = ticks_of(clock_);
     read_after(now - seen_);  // what the VM waited for since the last call
+    count_cost(now);
     if (inner_) inner_->begin_call(device);
-    const bool is_outermost = open_.empty();
     seen_ = ticks_of(clock_);
-    open_.push_back({seen_, waited_ns_});
-    if (is_outermost) cost_ += seen_ - now;
+    open_.push_back({seen_, waited_ns_, 0});
   }
 
   // If memory is short, the wait is lost, like the event.
-  void end_call(uint64_t begin, EventItems &out) noexcept override try {
-    while (!open_.empty() && open_.back().ticks > begin) open_.pop_back();  // calls that an error ended
+  void end_call(uint64_t begin, EventItems &out) noexcept override {
     const uint64_t now = ticks_of(clock_);
+    while (!open_.empty() && open_.back().ticks > begin) open_.pop_back();  // calls that an error ended
     read_after(now - seen_);
-    if (!open_.empty()) {
-      if (const uint64_t waited = waited_ns_ - open_.back().waited_ns)
-        add(out, std::min(static_cast<double>(waited), line_.duration_ns(now - begin)));
-      open_.pop_back();
-    }
+    if (!open_.empty()) try {
+        const Open call = open_.back();
+        open_.pop_back();
+        const uint64_t waited = waited_ns_ - call.waited_ns;
+        if (!open_.empty()) open_.back().nested_ns += waited;
+        if (waited > call.nested_ns)
+          add(out, std::min(static_cast<double>(waited - call.nested_ns), line_.duration_ns(now - begin)));
+      } catch (const std::bad_alloc &) {}
+    count_cost(now);
     if (inner_) inner_->end_call(begin, out);
     seen_ = ticks_of(clock_);
-    if (open_.empty()) cost_ += seen_ - now;
-  } catch (const std::bad_alloc &) {}
+  }
 
   size_t begin_run() override {
     const size_t run = inner_ ? inner_->begin_run() : 0;
-    if (open_.empty()) (void)wait_.read();  // waits before the run
+    if (depth_++ == 0) {
+      open_.clear();       // an error may have left calls open
+      (void)wait_.read();  // waits before the run
+    }
     seen_ = ticks_of(clock_);
     return run;
   }
   void end_run(size_t run, EventItems &out) noexcept override try {
-    const uint64_t cost = std::exchange(cost_, 0);
-    if (inner_) return inner_->end_run(run, out);  // which adds its own cost
-    out.add({EventItem::Type::kObserved, recording_, kNoName, {MetricKind::kCount, cost}, {}});
+    --depth_;
+    if (inner_) inner_->end_run(run, out);
+    out.add({EventItem::Type::kObserved, recording_, kNoName, {MetricKind::kCount, std::exchange(cost_, 0)}, {}});
   } catch (const std::bad_alloc &) {}
   bool is_busy() const noexcept override { return inner_ && inner_->is_busy(); }
 
  private:
   struct Open {
-    uint64_t ticks, waited_ns;  // at the begin of the call
+    uint64_t ticks, waited_ns;  // at the start of the call
+    uint64_t nested_ns;         // waits of nested calls
   };
+
+  // The time from `from` to now is part of the program's run, but not of an operator's call.
+  void count_cost(uint64_t from) noexcept {
+    if (open_.empty()) cost_ += ticks_of(clock_) - from;
+  }
 
   void read_after(uint64_t ticks) noexcept {
     if (ticks >= long_) [[unlikely]]
@@ -78,15 +89,17 @@ class WaitObserver final : public CallObserver {
   Recordings recording_ = 0;
   const ClockId clock_ = tick_clock();
   const ClockCalibration line_ = ClockCalibration::measure(clock_);
-  const NameId name_ = name_id(kWaitedColumn);
+  const NameId name_;
   ProcessorWait wait_;
-  uint64_t long_, seen_, waited_ns_ = 0, cost_ = 0;  // ticks, but for waited_ns_
+  uint64_t long_, seen_, cost_ = 0;  // ticks
+  uint64_t waited_ns_ = 0;
+  int depth_ = 0;  // nesting of runs
   std::vector<Open> open_;
 };
 
 class WaitObservers final : public CallObservers {
  public:
-  explicit WaitObservers(std::unique_ptr<CallObservers> inner) : inner_(std::move(inner)) {}
+  WaitObservers(std::unique_ptr<CallObservers> inner, NameId name) : inner_(std::move(inner)), only_(name) {}
   CallObserver &of_thread(Recordings recording) override {
     only_.observe_for(recording, inner_ ? &inner_->of_thread(recording) : nullptr);
     return only_;
@@ -100,8 +113,8 @@ class WaitObservers final : public CallObservers {
 
 }  // namespace
 
-std::unique_ptr<CallObservers> observe_waits(std::unique_ptr<CallObservers> inner) {
-  return std::make_unique<WaitObservers>(std::move(inner));
+std::unique_ptr<CallObservers> observe_waits(std::unique_ptr<CallObservers> inner, NameId name) {
+  return std::make_unique<WaitObservers>(std::move(inner), name);
 }
 
 }  // namespace opd

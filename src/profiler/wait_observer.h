@@ -1,8 +1,9 @@
-// Measures for each recorded call how long its threads waited for a processor. Only for a recording of the calling
-// thread alone.
+// Measures for each recorded call how long its threads waited for a processor, without its nested calls. Only for a
+// recording of the calling thread alone.
 //
-// The wait is read after calls that lasted long. If a short-looking call did wait, it did last long, so no long wait is
-// missed. Cost: some 50 ns per call, and 1 us for each of the threads after a long one.
+// The wait is read after calls that lasted 100 us or longer. A call that waited long also lasted long, so no long wait
+// is missed. A shorter wait counts for the next long call. Cost: some 50 ns per call, and after a long call 1 us for
+// each thread.
 #pragma once
 #include <memory>
 
@@ -11,7 +12,7 @@
 
 namespace opd {
 
-// `inner`: also runs these observers, around the same calls. May be null.
-std::unique_ptr<CallObservers> observe_waits(std::unique_ptr<CallObservers> inner);
+// `inner`: also runs these observers, around the same calls. May be null. `name`: name of the metric.
+std::unique_ptr<CallObservers> observe_waits(std::unique_ptr<CallObservers> inner, NameId name);
 
 }  // namespace opd

@@ -54,10 +54,12 @@ Metric joined(Metric a, Metric b, Join join);
 inline constexpr std::string_view kRowKindColumn = "Row Kind", kDepthColumn = "Depth", kSelfColumn = "Self (us)",
                                   kRecursiveColumn = "Recursive Calls", kErrorColumn = "Error",
                                   kMedianColumn = "Median (us)", kMinColumn = "Min (us)", kMaxColumn = "Max (us)",
-                                  kPeakShareColumn = "Percent of Peak", kRunColumn = "Run",
-                                  kRunMedianColumn = "Median per Run (us)", kWaitedColumn = "Waited (us)",
-                                  kDeviceColumn = "Device Duration (us)",
+                                  kPeakShareColumn = "Percent of Peak", kRunMedianColumn = "Median per Run (us)",
+                                  kWaitedColumn = "Waited (us)", kDeviceColumn = "Device Duration (us)",
                                   kSelfDeviceColumn = "Self Device Duration (us)", kKindColumn = "Kind";
+// Number of the call in a profile of several calls. It is not "Run", by which a diff tells runs apart, because the calls
+// of one profile are not independent of each other.
+inline constexpr std::string_view kRepeatColumn = "Repeat";
 // Value in kKindColumn: device work, which is also included in the row of the call that submitted it.
 inline constexpr std::string_view kDeviceWorkKind = "device";
 

@@ -37,7 +37,7 @@ class Merger {
   }
 
  private:
-  static constexpr std::string_view kRun = kRunColumn;
+  static constexpr std::string_view kRun = "Run";
 
   void keep_common_with(const Report &report) {
     std::map<std::string_view, Entry> entries;

@@ -158,14 +158,14 @@ void ReportRows::choose_headers(bool has_spread) {
   for (const auto name : kTvmColumns) headers_.push_back(name);
   std::vector<std::string_view> others;
   for (const auto &column : report_.columns())
-    if (column.size() && column.meaning().is_shown) others.push_back(column.name());
+    if (column.size() && column.meaning().is_shown && !(runs_ && column.name() == kRepeatColumn))
+      others.push_back(column.name());
   for (const auto &device : report_.devices())
     for (const auto &metric : device.second) others.push_back(metric.first);
   std::sort(others.begin(), others.end());
   others.erase(std::unique(others.begin(), others.end()), others.end());
   for (const auto name : {kMedianColumn, kMinColumn, kMaxColumn})
     has_spread &= !std::binary_search(others.begin(), others.end(), name) && report_.find_column("Duration (us)");
-  if (runs_) std::erase(others, kRunColumn);  // rows are of all runs
   if (runs_ && !std::ranges::binary_search(others, kRunMedianColumn)) headers_.push_back(kRunMedianColumn);
   if (has_spread) headers_.insert(headers_.end(), {kMedianColumn, kMinColumn, kMaxColumn});
   std::erase_if(others, [](auto name) { return std::ranges::find(kTvmColumns, name) != std::end(kTvmColumns); });
@@ -236,25 +236,20 @@ void ReportRows::add_calls(bool sorted, std::span<const uint32_t> group_of_row, 
     columns_[places_.at(kMinColumn)] = std::move(spread.least);
     columns_[places_.at(kMaxColumn)] = std::move(spread.largest);
   }
-  if (runs_) add_run_medians(group_of_row);
+  if (runs_) add_run_medians();
   num_calls_ = num_rows_;
   kinds_.assign(num_rows_, RowKind::kCall);
   for (const auto &[row, kind] : report_.computed_rows()) kinds_[group_of_row[row]] = kind;
   if (sorted) sort_by_duration();
 }
 
-// Shares and rates are those of the medians, because a sum has the runs that others disturbed.
-void ReportRows::add_run_medians(std::span<const uint32_t> group_of_row) {
-  std::vector<bool> has_run(num_rows_);
-  Cells numbers(report_.find_column(kRunColumn));
-  for (size_t row = 0; row < group_of_row.size(); ++row)
-    if (numbers.at(row)) has_run[group_of_row[row]] = true;
+// Shares and rates are those of the medians, because a sum includes runs that other programs disturbed.
+void ReportRows::add_run_medians() {
   const size_t median = find(kRunMedianColumn), percents = find("Percent");
   std::vector<size_t> rates;  // columns of rates per time
   for (size_t i = 0; i < headers_.size(); ++i)
     if (meaning_of_column(headers_[i]).under == kTvmColumns[kDuration]) rates.push_back(i);
   for (size_t row = 0; row < num_rows_; ++row) {
-    if (!has_run[row]) continue;
     const double us = runs_->us[row], percent = runs_->sum_self_us > 0 ? us / runs_->sum_self_us * 100 : 0;
     columns_[median][row] = Metric::of_number(MetricKind::kDuration, us);
     columns_[percents][row] = Metric::of_number(MetricKind::kPercent, percent);

@@ -90,7 +90,7 @@ class ReportRows {
 
   void choose_headers(bool has_spread);
   void add_calls(bool sorted, std::span<const uint32_t> group_of_row, bool is_joined);
-  void add_run_medians(std::span<const uint32_t> group_of_row);
+  void add_run_medians();
   void sort_by_duration();
   void add_sums();
   void add_devices();

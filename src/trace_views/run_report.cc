@@ -104,22 +104,23 @@ class Rows {
 
   struct RunTimes {
     double total_us = 0, outermost_us = 0, builtin_us = 0;
-    double waited_us = 0;  // in outermost calls
+    double waited_us = 0;  // in calls that have rows
     uint64_t num_outermost = 0, num_builtins = 0, observed_ticks = 0;
   };
-  // Calls of a run that is not in the trace count for the last one.
-  RunTimes &times_of(const Event &event) {
-    return numbers_runs_ ? times_[std::min<size_t>(trace_.run_number(event), times_.size() - 1)] : times_[0];
-  }
+  // The run of an event. If the trace lacks the run, because there was no room for its end, it was the last one.
+  size_t run_index(const Event &event) const { return std::min<size_t>(trace_.run_number(event), times_.size() - 1); }
+  RunTimes &times_of(const Event &event) { return times_[numbers_runs_ ? run_index(event) : 0]; }
   double waited_us(size_t run) const {
     if (run >= options_.waits.size()) return 0;
     const auto [waited, ran] = options_.waits[run];
     return std::min(waited, std::max(0.0, times_[run].total_us - ran));
   }
-  static double waited_us(const Event &call) {
+  double waited_us(const Event &call) const {
     EventItem item;
     for (size_t at = 0; call.items && next_item(call, at, item);)
-      if (item.type == EventItem::Type::kMetric && name_text(item.name) == kWaitedColumn) return item.metric.number();
+      if (item.type == EventItem::Type::kMetric && is_own(item) && item.metric.kind == MetricKind::kDuration &&
+          name_text(item.name) == kWaitedColumn)
+        return item.metric.number();
     return 0;
   }
 
@@ -153,7 +154,7 @@ class Rows {
       const Event &call = *calls[i];
       if (is_folded(call)) continue;
       add_row(texts_.name(call.name), duration_us(call), texts_.device(call.device), 1, texts_.shapes(call));
-      if (numbers_runs_) add_run(static_cast<int64_t>(trace_.run_number(call)));
+      if (numbers_runs_) add_repeat(run_index(call));
       if (nests_) add_nesting(nesting, i, duration_us(call));
       if (!works.empty()) add_device(call, works);
       if (options_.details) add_details(track, nesting, i);
@@ -201,7 +202,8 @@ class Rows {
       const double us = duration_us(*calls[i]);
       const bool folded = is_folded(*calls[i]), within_folded = parent != kNoCall && is_folded(*calls[parent]);
       RunTimes &times = times_of(*calls[i]);
-      if (parent == kNoCall) ++times.num_outermost, times.waited_us += waited_us(*calls[i]);
+      if (parent == kNoCall) ++times.num_outermost;
+      if (!folded) times.waited_us += waited_us(*calls[i]);
       const size_t row = made.rows[i] = within_folded ? made.rows[parent] : parent;
       if (row != kNoCall) {
         made.depths[i] = made.depths[row] + 1;
@@ -284,7 +286,7 @@ class Rows {
     const Event &call = *track.calls[i];
     const double start = call.begin > first_ ? ticks_us(call.begin - first_) : 0;
     builder_.set(builder_.column("Start (us)"), duration(start));
-    if (!numbers_runs_) add_run(static_cast<int64_t>(trace_.run_number(call)));
+    builder_.set(builder_.column("Run"), Metric::of_count(static_cast<int64_t>(trace_.run_number(call))));
     builder_.set(builder_.column("Thread"), builder_.text(concat(track.thread_name, " ", track.thread_id)));
     builder_.set(builder_.column("Tensors", MetricKind::kBytes), Metric{MetricKind::kBytes, tensor_bytes(call)});
     std::string path;
@@ -307,7 +309,7 @@ class Rows {
       const RunTimes &times = times_[run];
       const auto add = [&](RowKind kind, double us, int64_t count) {
         add_computed_row(kind, us, count);
-        if (numbers_runs_) add_run(static_cast<int64_t>(run));
+        if (numbers_runs_) add_repeat(run);
       };
       if (times.num_builtins) add(RowKind::kBuiltins, times.builtin_us, static_cast<int64_t>(times.num_builtins));
       if (runs == 0) continue;
@@ -320,7 +322,9 @@ class Rows {
       add(RowKind::kProfiler, recording, numbers_runs_ ? 1 : runs);
     }
   }
-  void add_run(int64_t number) { builder_.set(builder_.column(kRunColumn), Metric::of_count(number)); }
+  void add_repeat(size_t run) {
+    builder_.set(builder_.column(kRepeatColumn), Metric::of_count(static_cast<int64_t>(run)));
+  }
   void add_computed_row(RowKind kind, double us, int64_t count) {
     const Metric host = builder_.text(report_device_name({kDLCPU, 0})), no_shapes = builder_.text("");
     add_row(builder_.text(computed_row_title(kind)), us, host, count, no_shapes);

@@ -24,7 +24,7 @@ struct RunReportOptions {
   bool folds_builtins = false;  // joins all calls of vm.builtin.* in one row
   bool details = false;         // adds columns for start, run, thread and call path
   int32_t turn = 0;             // number that pairs this run with one of a later comparison; 0: none
-  bool by_run = false;          // if there are several runs, rows have their numbers, and computed times a row for each
+  bool by_run = false;          // if there are several runs, rows have their numbers, and each run has computed rows
   // How long each run waited for a processor, and how long its thread ran, both perhaps with some time before and after
   // the run. Empty: unknown.
   struct Wait {

@@ -112,11 +112,11 @@ TEST(VmProfile, WithABudgetMakesCallsUntilTheMediansAreSettled) {
   const std::string table = summary(settled, 100);
   EXPECT_NE(table.find(", median of "), std::string::npos) << table;
   const auto last = static_cast<int32_t>(opd_report_call_count(settled.get()) - 1);
-  EXPECT_GE(number(settled, last, "Run"), 9) << "at least ten runs";
+  EXPECT_GE(number(settled, last, "Repeat"), 9) << "at least ten runs";
   EXPECT_EQ(text(settled, last, "Row Kind"), "\"profiler\"");
   options.budget_s = 1e-9;
   const Report spent = profile(vm, options);
-  EXPECT_EQ(number(spent, static_cast<int32_t>(opd_report_call_count(spent.get()) - 1), "Run"), 1);
+  EXPECT_EQ(number(spent, static_cast<int32_t>(opd_report_call_count(spent.get()) - 1), "Repeat"), 1);
 }
 
 TEST(VmProfile, WithABudgetStaysWithinTheLimitOfRecords) {

@@ -228,6 +228,32 @@ KERNEL(fails_once) {
         self.profile("--turn", "1000000000", "-o", "turns.jsonl")
         self.assertEqual(10**9, json.loads((WORK / "turns.jsonl").read_text())["configuration"]["Turn"]["count"])
 
+    def calls_of_add_one(self, *words):
+        calls = json.loads(self.profile("--json", *words))["calls"]
+        return [call.get("Repeat", {}).get("count") for call in calls if call["Name"]["string"] == "add_one"]
+
+    def test_calls_are_repeated_until_the_medians_are_stable(self):
+        numbers = self.calls_of_add_one()
+        self.assertEqual(list(range(len(numbers))), numbers)
+        self.assertGreaterEqual(len(numbers), 10)
+        self.assertRegex(self.profile("--top", "3"), r"(?m)^Operator +Median +Share .*\n(.*\n)*Total .*, median of \d+ runs, on cpu0$")
+
+    def test_one_call_is_measured_where_one_is_meant(self):
+        for words in ("--repeat", "1"), ("--warmup", "0"), ("--turn", "1"), ("--runs", "1"), ("--budget", "1ns"):
+            self.assertEqual([None], self.calls_of_add_one(*words), words)
+        self.assertEqual([0, 1, 2], self.calls_of_add_one("--repeat", "3"))
+
+    def test_a_budget_excludes_a_number_of_calls(self):
+        for words in ("--repeat", "2"), ("--runs", "2"), ("--turn", "2"):
+            self.assertIn("--budget and %s exclude each other" % words[0], self.fails(USAGE, "profile", "m", "--budget", "1s", *words))
+        self.assertIn("--warmup 0", self.fails(USAGE, "profile", "m", "--budget", "1s", "--warmup", "0"))
+
+    def test_calls_of_one_profile_are_one_run_of_a_diff(self):
+        for name in ("before.json", "after.json"):
+            self.profile("-o", name)
+        rows = json.loads(self.succeeds("diff", "before.json", "after.json", "--as", "json"))
+        self.assertIn("1 + 1", self.succeeds("diff", "before.json", "after.json", "--as", "table"), rows)
+
     def test_a_turn_counts_on_with_the_runs(self):
         self.profile("--runs", "3", "--turn", "5", "-o", "turns.jsonl")
         lines = (WORK / "turns.jsonl").read_text().splitlines()

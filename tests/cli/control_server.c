@@ -125,10 +125,10 @@ int main(int argc, char **argv) {
   char line[64];
   uint64_t range = 0;
   if (argc != 2) return 2;
+  if (getenv("CONTROL_SERVER_LOG")) opd_log_set_callback(show, NULL, NULL);
   check(opd_module_load(argv[1], NULL, &module));
   check(opd_vm_create(module, NULL, &vm));
   call_once(vm);
-  if (getenv("CONTROL_SERVER_LOG")) opd_log_set_callback(show, NULL, NULL);
   pthread_create(&thread, NULL, call_always, vm);
   printf("ready %d\n", (int)getpid());
   fflush(stdout);

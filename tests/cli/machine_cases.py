@@ -67,6 +67,10 @@ class Machines(ServerCliTest):
         self.assertEqual(socket.gethostname(), report["configuration"]["Machine"]["string"])
         names = {event.get("name") for event in json.loads((WORK / "there.trace").read_text())["traceEvents"]}
         self.assertIn("add_one", names)
+        calls = json.loads(self.succeeds("profile", *words, "--json"))["calls"]
+        numbers = [call["Repeat"]["count"] for call in calls if call["Name"]["string"] == "add_one"]
+        self.assertEqual(list(range(len(numbers))), numbers, "all calls until the medians are stable")
+        self.assertGreaterEqual(len(numbers), 10)
         self.assertRegex(self.succeeds("profile", *words), r"(?m)^Machine: %s$" % re.escape(socket.gethostname()))
         self.assertIn("plain function", self.fails(USAGE, "profile", "kernels.c", "add_one", *on))
 

@@ -365,8 +365,9 @@ class VirtualMachine(_native.CollectedHandle):
         `builtins`, the calls that have rows in addition to kernels and functions of the program: "with_tensors" (TVM's
         choice), "all", or "folded" into one row; `details` (False), whether there are columns for the time, thread and
         call path of each call; `collectors`, whose metrics of each call become further columns; `turn` (0, none), from
-        1: `profiling.diff` compares the run with the run of the same turn on the other side; `budget_s` (0, exactly `repeat`
-        calls), the seconds in which more calls are made, until the slowest operator and its share are clear. All other keywords are the
+        1: `profiling.diff` compares the run with the run of the same turn on the other side; `budget_s` (0, exactly
+        `repeat` calls), time limit in seconds for further calls, which are made until the slowest operator and its
+        share are stable. All other keywords are the
         function's parameters. With the rows "(dispatch)" and "(profiler)", the outermost rows add up to the total.
         Source: TVM 0.23's profile.
         """

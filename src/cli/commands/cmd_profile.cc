@@ -53,14 +53,25 @@ void record_failure(const Runner &runner, const opd_profile_options &options, Re
   static_cast<Profile &>(recording) = vm.profile_stop();
 }
 
+// The time limit of calls that are repeated until the result is stable; 0: their number is fixed.
+double budget_of(const Args &args) {
+  // A run that is compared with others has one call, and without a warm-up the first call is meant.
+  const bool is_single =
+      args.has("repeat") || args.has("runs") || args.has("turn") || args.integer("warmup", 1, 0, 1'000'000) == 0;
+  if (is_single) return 0;
+  constexpr int64_t usual = 10'000'000'000;
+  int64_t ns = args.duration_ns("budget").value_or(usual);
+  // The warm-up, one more call and the program's start must fit, too.
+  if (const auto timeout = args.duration_ns("timeout")) ns = std::min(ns, *timeout / 2);
+  return static_cast<double>(ns) / 1e9;
+}
+
 // Returns the last run; `lines` gets the reports of all runs, one per line.
 Recording record(Runner &runner, const Args &args, std::string &lines) {
   auto options = opdyno::defaults(opd_profile_options_init);
   options.warmup = static_cast<int32_t>(args.integer("warmup", 1, 0, 1'000'000));
   options.repeat = static_cast<int32_t>(args.integer("repeat", 1, 1, 1'000'000));
-  // A run that is compared with others has one call.
-  if (!args.has("repeat") && !args.has("runs") && !args.has("turn"))
-    options.budget_s = static_cast<double>(args.duration_ns("budget").value_or(10'000'000'000)) / 1e9;
+  options.budget_s = budget_of(args);
   options.builtins = static_cast<opd_profile_builtins>(args.choice("builtins", {"with_tensors", "all", "folded"}));
   options.details = args.has("details");
   const bool roofline = args.has("roofline");
@@ -120,6 +131,8 @@ Exit run_profile(const Args &args) {
   write_options(args);  // checks the options before anything runs
   for (const std::string_view other : {"repeat", "runs", "turn"})
     if (args.has("budget") && args.has(other)) fail_usage(cat("--budget and --", other, " exclude each other"));
+  if (args.has("budget") && args.value("warmup") == "0")
+    fail_usage("--budget does not go with --warmup 0, which measures the first call");
   const bool is_output_taken = check_outputs(args);
   if (GenerationPlan::is_wanted(args)) return profile_language(args, is_output_taken);
   const ReportForm form = report_form_of_file(args.value("output").value_or(""), ReportForm::json);

@@ -107,10 +107,11 @@ constexpr Option report_csv = {"csv", 0, "FILE", "write the report's calls as CS
 constexpr Option chrome = {"chrome", 0, "FILE", "write the calls on a time line, for Perfetto or chrome://tracing"};
 constexpr Option view = {"view", 0, "FILE", "write a page with time line, flame graph and operators: .html"};
 constexpr Option flame = {"flame", 0, "FILE", "write a flame graph: .svg"};
-constexpr Option profile_repeat = {"repeat", 0, "N",
-                                   "exactly N measured calls; without it (and --runs, --turn) calls are made until the "
-                                   "slowest operator and its share are clear"};
-constexpr Option profile_budget = {"budget", 0, "TIME", "stop measuring after this time at the latest; 10s"};
+constexpr Option profile_repeat = {
+    "repeat", 0, "N",
+    "exactly N measured calls. Without it, and without --runs, --turn and --warmup 0, calls "
+    "are repeated until the slowest operator and its share are stable"};
+constexpr Option profile_budget = {"budget", 0, "TIME", "time limit of these calls; 10s, or half of --timeout"};
 constexpr Option warmup = {
     "warmup", 0, "N",
     "calls before the measured ones; 1. With 0 the first call is measured, with the pages that it touches "

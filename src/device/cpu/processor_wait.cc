@@ -27,16 +27,10 @@ uint64_t read_waited_ns(int file) {
   return waited;
 }
 
-uint64_t thread_time_ns() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(time.tv_nsec);
-}
-
 }  // namespace
 
 ProcessorWait::ProcessorWait() {
-  constexpr size_t kMostWorkers = 63;  // each takes a descriptor
+  constexpr size_t kMostWorkers = 31;  // each takes a descriptor
   const std::vector<int32_t> workers = WorkerSet::get().thread_ids(kMostWorkers);
   threads_.reserve(1 + workers.size());  // so no descriptor is lost
   const auto add = [&](const char *path) {

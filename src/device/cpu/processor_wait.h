@@ -1,17 +1,19 @@
 // How long threads could run but had no processor, as the system counts it (schedstat in /proc). So a measurement can
-// tell the time of the program from the time that other programs took.
+// separate the program's time from the time that other programs took.
 #pragma once
 #include <cstdint>
 #include <vector>
 
 namespace opd {
 
-// For the calling thread and the pool's workers that exist when this object is made. Only that thread may use it.
+// For the calling thread and the pool's workers that exist when this object is made, at most 31. Only that thread may
+// use it. While the calling thread sleeps, waits of workers count even if another thread has launched their tasks.
 class ProcessorWait {
  public:
   ProcessorWait();
   ~ProcessorWait();
   ProcessorWait(const ProcessorWait &) = delete;
+  ProcessorWait &operator=(const ProcessorWait &) = delete;
 
   bool is_known() const { return !threads_.empty(); }  // false: the system does not count this time
   struct Times {

@@ -106,12 +106,13 @@ Ref<Error> run_team(Launch &launch, std::span<Worker *const> team, bool is_gang)
   const uint64_t begin = state.wait_meters ? monotonic_ns() : 0;
   Ref<Error> own = run_task(launch, 0);
   if (!is_gang) {
-    const uint64_t own_end = state.wait_meters ? monotonic_ns() : 0;
+    constexpr uint64_t kMostToWakeNs = 100'000;  // a worker that has not begun after this time has no processor
+    const bool is_late = state.wait_meters && monotonic_ns() - begin >= kMostToWakeNs;
+    const uint64_t own_end = is_late ? thread_time_ns() : 0;
     // Tasks whose workers have not begun are run here. A task that passed a barrier proves that all tasks had begun, so
     // none of those that are left meets another one at a barrier.
     for (Worker *worker : team) worker->run_unless_begun(launch);
-    constexpr uint64_t kMostToWakeNs = 100'000;  // a worker that has not begun after this time has no processor
-    if (own_end - begin >= kMostToWakeNs) state.lost_ns += monotonic_ns() - own_end;
+    if (is_late) state.lost_ns += thread_time_ns() - own_end;
   }
   // Each worker is awaited, even after an error: the counters, and usually the task's data, are on this thread's stack.
   bool forked = false;
@@ -191,8 +192,7 @@ Ref<Error> launch_tasks(ParallelTask task, void *data, int32_t num_task) {
 std::atomic<int32_t> chosen{0}, standard{0};  // 0: not known
 
 int32_t count_from_environment() {
-  constexpr const char *kOwn = "OPDYNO_NUM_THREADS";  // check_environment() warns about its value
-  for (const char *name : {kOwn, "TVM_NUM_THREADS", "OMP_NUM_THREADS"}) {
+  for (const char *name : {"OPDYNO_NUM_THREADS", "TVM_NUM_THREADS", "OMP_NUM_THREADS"}) {
     const char *value = std::getenv(name);
     if (!value || !*value) continue;
     std::string_view text = value;
@@ -200,8 +200,7 @@ int32_t count_from_environment() {
     int32_t count = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
     if (error == std::errc() && end == text.data() + text.size() && count > 0) return count;
-    if (name != kOwn)
-      log_variable_warning(concat(name, " is \"", value, "\", which is not a number of threads; it is ignored"));
+    log_variable_warning(concat(name, " is \"", value, "\", which is not a number of threads; it is ignored"));
   }
   return 0;
 }

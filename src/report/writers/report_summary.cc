@@ -31,13 +31,14 @@ std::string percent_text(double percent) {
   return out += " %";
 }
 
-// Formats a count as "12.3M", because full counts are often wider than a column.
+// Formats a count as "12.3M", because full counts are often wider than a column. A mean may be "0.1".
 std::string short_count(double number) {
   constexpr std::string_view kUnits[] = {"", "k", "M", "G", "T", "P", "E"};
   size_t unit = 0;
   while (std::abs(number) >= 999.5 && unit + 1 < std::size(kUnits)) number /= 1000, ++unit;
   std::string out;
-  append_fixed(out, number, unit == 0 || std::abs(number) >= 99.95 ? 0 : 1);
+  const bool is_whole = unit == 0 && std::abs(number - std::round(number)) < 0.05;
+  append_fixed(out, number, is_whole || std::abs(number) >= 99.95 ? 0 : 1);
   return out += kUnits[unit];
 }
 
@@ -201,7 +202,7 @@ class Summary {
     const RunMedians *const runs = rows_.run_medians();
     if (const bool is_sum = metric.is_integer() || metric.kind == MetricKind::kDuration;
         runs && is_sum && meaning_of_column(rows_.headers()[column]).join == Join::kByKind) {
-      const double mean = *number_of(metric) / static_cast<double>(runs->num_runs);
+      const double mean = number_of(metric).value_or(0) / static_cast<double>(runs->num_runs);
       if (metric.is_integer()) return short_count(mean);
       metric = Metric::of_number(metric.kind, mean);
     }

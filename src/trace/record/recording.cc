@@ -289,7 +289,8 @@ Ref<Trace> Recording::snapshot(const Notes &notes) const {
 
 Ref<Trace> Recording::so_far() const {
   if (options.device_work) finish_device_work(), flush_running_activity(true);
-  return make_trace(collect({}), ticks_of(tick_clock()));
+  const bool is_in_file = file_ && file_->is_of_this_process();
+  return make_trace(is_in_file ? read_event_file(*file_) : collect({}), ticks_of(tick_clock()));
 }
 
 TraceParts Recording::take_parts() { return collect(read_open_events(), true); }
@@ -373,6 +374,8 @@ TraceParts Recording::collect(std::vector<OpenEvents> open, bool takes) const {
 }
 
 Alarm &Recording::alarm() const { return Recorder::get().slots[slot_].alarm; }
+
+uint64_t Recording::num_events_of_thread() { return Recorder::get().track().num_events(); }
 
 uint64_t Recording::num_pending() const {
   Recorder &recorder = Recorder::get();

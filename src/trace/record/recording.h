@@ -69,7 +69,8 @@ class Recording final : public Object {
   // the ended ones. Only for a recording that does not wait and has no observers and no file. One thread at a time.
   Ref<Trace> take() { return make_object<Trace>(take_parts()); }
   TraceParts take_parts();
-  Alarm &alarm() const;          // alarm of its slot; valid only between start() and stop()
+  Alarm &alarm() const;                    // alarm of its slot; valid only between start() and stop()
+  static uint64_t num_events_of_thread();  // events of the calling thread that recordings took so far
   uint64_t num_pending() const;  // number of events that take() would read, including those of other recordings
   // Adds a step of a schedule to the calling thread's events, from the tick `begin` to now.
   void add_step(uint64_t begin, uint64_t number) noexcept;

@@ -13,7 +13,7 @@ final class WithReplays {
       ask.register("replays.ask");
       try (Program program = executable.toProgram();
           Vm vm = program.vm()) {
-        First.failed(vm::endRecording, OpdynoException.FailedPrecondition.class, "no call");
+        First.failed(vm::endRecording, OpdynoException.FailedPrecondition.class, "no recording of a call");
         vm.recordNextCall(path, RecordOptions.create().withOutputs(true));
         vm.call("main", 1.5);
         vm.endRecording();

@@ -117,7 +117,8 @@ TEST(RunReport, NumbersRunsAndGivesEachItsComputedRows) {
                                 {40 * kTicksPerUs, 60 * kTicksPerUs}, {&kCpu, 1}, 1, options);
   ASSERT_EQ(report->num_rows(), 8u);
   for (size_t row = 0; row < 8; ++row)
-    EXPECT_EQ(report->view_of(report->call_metric(row, "Run")).u.int64, row < 2 || row == 4 || row == 5 ? 0 : 1) << row;
+    EXPECT_EQ(report->view_of(report->call_metric(row, "Repeat")).u.int64, row < 2 || row == 4 || row == 5 ? 0 : 1)
+        << row;
   for (const size_t row : {4, 6}) {
     EXPECT_EQ(report->row_kind(row), RowKind::kDispatch);
     EXPECT_EQ(report->row_kind(row + 1), RowKind::kProfiler);

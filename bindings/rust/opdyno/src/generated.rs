@@ -983,9 +983,9 @@ impl<'a> ProfileOptions<'a> {
     pub fn turn(self, turn: i32) -> Self {
         Self { turn: Some(turn), ..self }
     }
-    /// Above 0: more than `repeat` calls are made, until more would hardly change which operator takes
-    /// longest and its share. If there is a warm-up, it lasts 50 ms at least. The measured calls take
-    /// at most so many seconds together, or as long as `repeat` calls.
+    /// Above 0: after `repeat` calls, further calls are made until the slowest operator and its share
+    /// are stable. Time limit of the measured calls, in seconds. The warm-up is repeated for 50 ms, or
+    /// a quarter of this limit.
     /// Default: 0 (exactly `repeat` calls).
     pub fn budget_s(self, budget_s: f64) -> Self {
         Self { budget_s: Some(budget_s), ..self }

@@ -181,7 +181,7 @@ fn a_collector_measures_around_each_call() -> Result<()> {
     let collector = Collector::new("Rust", Counting::new(&seen))?;
     let collectors = [&collector];
     let (report, _) = vm.profile("chain", args![&x], &ProfileOptions::new().repeat(3).collectors(&collectors))?;
-    assert_eq!(report.count(ReportSection::Calls), 3 * calls + COMPUTED);
+    assert_eq!(report.count(ReportSection::Calls), 3 * (calls + COMPUTED));
     for run in 0..3 {
         for call in 0..calls {
             // In each run, the collector starts once for the whole run and then for each call.
