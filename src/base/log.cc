@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -93,9 +94,7 @@ void tell_kept_warnings() noexcept {
 namespace {
 
 // A program that makes no module and no VM still hears the warnings, when it ends.
-struct AtExit {
-  ~AtExit() { tell_kept_warnings(); }
-} at_exit;
+[[maybe_unused]] const int kAtExit = std::atexit([] { tell_kept_warnings(); });
 
 }  // namespace
 

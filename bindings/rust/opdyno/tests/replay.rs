@@ -10,7 +10,7 @@ fn a_recorded_call_is_made_again() -> Result<()> {
     let text = ".func main(x) {\n  %y = call replay.ask(%x)\n  ret %y\n}";
     let vm = Executable::assemble(text)?.to_module()?.vm()?;
     let path = std::env::temp_dir().join(format!("rust-{}.opdrec", std::process::id()));
-    assert!(vm.end_recording().unwrap_err().message().contains("no call"));
+    assert!(vm.end_recording().unwrap_err().message().contains("no recording of a call"));
     vm.record_next_call(&path, &RecordOptions::new())?;
     let result: f64 = vm.call("main", args![1.5])?;
     vm.end_recording()?;
