@@ -30,20 +30,9 @@ uint64_t read_waited_ns(int file) {
 }  // namespace
 
 ProcessorWait::ProcessorWait() {
-  constexpr size_t kMostWorkers = 31;  // each takes a descriptor
-  const std::vector<int32_t> workers = WorkerSet::get().thread_ids(kMostWorkers);
-  threads_.reserve(1 + workers.size());  // so no descriptor is lost
-  const auto add = [&](const char *path) {
-    const int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file >= 0) threads_.push_back({file, read_waited_ns(file)});
-  };
+  threads_.reserve(1 + kMostWorkers);  // so adding a thread cannot fail
   add("/proc/thread-self/schedstat");
   if (!is_known()) return;
-  for (const int32_t id : workers) {
-    char path[64];
-    std::snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", id);
-    add(path);
-  }
   ++thread_state().wait_meters;
   (void)read();
 }
@@ -53,7 +42,25 @@ ProcessorWait::~ProcessorWait() {
   for (const Thread &thread : threads_) close(thread.file);
 }
 
+void ProcessorWait::add(const char *path) noexcept {
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file >= 0) threads_.push_back({file, read_waited_ns(file)});
+}
+
+// On a busy machine, a worker may run for the first time long after its first task.
+void ProcessorWait::add_new_workers() noexcept {
+  for (int32_t i = 0; i < kMostWorkers; ++i) {
+    const int32_t id = WorkerSet::get().thread_id(i);
+    if (!id || is_added_[static_cast<size_t>(i)]) continue;
+    is_added_.set(static_cast<size_t>(i));
+    char path[64];
+    std::snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", id);
+    add(path);
+  }
+}
+
 ProcessorWait::Times ProcessorWait::read() {
+  add_new_workers();
   uint64_t own = 0, of_workers = 0;
   for (size_t i = 0; i < threads_.size(); ++i) {
     const uint64_t waited = std::max(read_waited_ns(threads_[i].file), threads_[i].waited_ns);

@@ -1,13 +1,13 @@
 // How long threads could run but had no processor, as the system counts it (schedstat in /proc). So a measurement can
 // separate the program's time from the time that other programs took.
 #pragma once
+#include <bitset>
 #include <cstdint>
 #include <vector>
 
 namespace opd {
 
-// For the calling thread and the pool's workers that exist when this object is made, at most 31. Only that thread may
-// use it. While the calling thread sleeps, waits of workers count even if another thread has launched their tasks.
+// For the calling thread and the first 31 workers of the pool. Only the calling thread may use it. While the calling thread sleeps, waits of workers count even if another thread has launched their tasks.
 class ProcessorWait {
  public:
   ProcessorWait();
@@ -27,11 +27,16 @@ class ProcessorWait {
   Times read();
 
  private:
+  static constexpr int32_t kMostWorkers = 31;  // each takes a descriptor
   struct Thread {
     int file;
     uint64_t waited_ns;
   };
+  void add(const char *path) noexcept;
+  void add_new_workers() noexcept;
+
   std::vector<Thread> threads_;  // the calling thread, then the workers
+  std::bitset<kMostWorkers> is_added_;
   uint64_t at_ns_ = 0, ran_ns_ = 0;
   uint64_t lost_ns_ = 0;  // as ThreadState counts it
 };

@@ -238,13 +238,6 @@ void WorkerSet::begin_thread(const Worker &worker) noexcept {
   if (worker.place() < kMaxTasks) thread_ids_[worker.place()].store(static_cast<int32_t>(gettid()));
 }
 
-std::vector<int32_t> WorkerSet::thread_ids(size_t most) const {
-  std::vector<int32_t> ids;
-  for (int32_t i = 0; i < pool_size_.load(std::memory_order_acquire) && ids.size() < most; ++i)
-    if (const int32_t id = thread_ids_[i].load()) ids.push_back(id);
-  return ids;
-}
-
 void WorkerSet::grow_pool(int32_t count) {
   std::scoped_lock lock(start_guard());
   // The bit of a worker is set last. A thread that takes the worker with acquire order sees the pointer in workers_.

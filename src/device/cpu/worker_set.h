@@ -6,7 +6,6 @@
 #pragma once
 #include <atomic>
 #include <span>
-#include <vector>
 
 #include "base/cancellation.h"
 #include "base/clock.h"
@@ -113,8 +112,8 @@ class WorkerSet {
   void give_back(std::span<Worker *const> workers, const Launch &launch) noexcept;
 
   void begin_thread(const Worker &worker) noexcept;  // called by the worker's thread
-  // The system's ids of the first `most` threads of the pool that run.
-  std::vector<int32_t> thread_ids(size_t most) const;
+  // The system's id of a thread of the pool; 0: it does not exist, or has not begun to run.
+  int32_t thread_id(int32_t place) const { return thread_ids_[place].load(std::memory_order_relaxed); }
 
   uint32_t generation() const { return generation_.load(std::memory_order_relaxed); }
   // Whether, by the last known state, the caller and each worker of the team have a processor of their own. If not, a
