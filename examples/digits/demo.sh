@@ -5,7 +5,7 @@ set -euo pipefail
 bin=$(realpath "$1")
 mkdir -p "$2"
 "$bin/digits" "$(dirname "${BASH_SOURCE[0]}")" "$2"
-(cd "$2" && "$bin/opdyno" profile model.so --dim n=364 --top 9 -o report.html)
+(cd "$2" && "$bin/opdyno" profile model.so --dim n=364 --top 8 -o report.html)
 cat <<END
 Files: $2. Next: cd $2; export PATH=\$PWD/$(realpath -s --relative-to="$2" "$1"):\$PATH
   opdyno run model.so -i images:@digits.npz:images --expect digits.npz
