@@ -210,6 +210,12 @@ TEST(ReportOfRuns, TableHasTheMedianPerRunAndSumsOfAllRuns) {
   EXPECT_EQ(words_of(text, "Total")[1], "300.00") << text;
 }
 
+TEST(ReportOfRuns, PageHasTheTimeOfARunAndIsSortedByIt) {
+  const std::string page = report_of({{60, 30, 10}, {70, 20, 10}, {50, 40, 10}}).write(OPD_REPORT_HTML);
+  expect_has(page, "100.00 µs on cpu0 (median of 3 runs), 9 calls in 3 rows");
+  expect_has(page, "aria-sort=\"descending\">Median per Run (us)");
+}
+
 TEST(ReportOfRuns, RatesAreThoseOfTheMedians) {
   ReportBuilder builder;
   for (int64_t run = 0; run < 3; ++run) {

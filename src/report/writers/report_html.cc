@@ -112,17 +112,20 @@ class Page {
  private:
   void write_summary() {
     out_ += "<p class=\"soft\">";
+    const RunMedians *const runs = rows_.run_medians();
     for (const auto &[device, metrics] : rows_.report().devices())
       for (const auto &[name, metric] : metrics)
         if (name == "Duration (us)" && metric.is_number()) {
-          append_time(out_, metric.number());
+          append_time(out_, runs ? runs->total_us : metric.number());
           append_html(out_ += " on ", device);
-          out_ += ", ";
+          out_ += runs ? concat(" (median of ", runs->num_shown, " runs), ") : ", ";
         }
     append(out_, counted(num_operator_calls(), "call"));
     if (rows_.num_calls() != rows_.report().num_rows()) append(out_ += " in ", counted(rows_.num_calls(), "row"));
     out_ += "</p>\n";
   }
+
+  size_t sorted_by() const { return rows_.run_medians() ? rows_.find(kRunMedianColumn) : ReportRows::kDuration; }
 
   // Does not count the rows that a profile adds for time outside of operators.
   size_t num_operator_calls() const { return rows_.report().num_rows() - rows_.report().computed_rows().size(); }
@@ -131,7 +134,7 @@ class Page {
     out_ += "<table><thead><tr>";
     for (size_t i = 0; i < is_text_.size(); ++i) {
       out_ += is_text_[i] ? "<th scope=\"col\" class=\"text\"" : "<th scope=\"col\"";
-      if (sorted_ && i == ReportRows::kDuration) out_ += " aria-sort=\"descending\"";
+      if (sorted_ && i == sorted_by()) out_ += " aria-sort=\"descending\"";
       append_html(out_ += '>', rows_.headers()[i]);
       out_ += "</th>";
     }
