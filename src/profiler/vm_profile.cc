@@ -104,6 +104,26 @@ class MeasuredCalls {
   size_t num_calls_ = 0;
 };
 
+// Makes the warm-up calls. Returns whether calls of operators are long. If they are short, some runs end before another
+// program gets the processor. If they are long, every run may wait, so waits are measured per call.
+//
+// After an idle time, a processor may be slow for tens of milliseconds: its clock rises, or the host of a virtual machine
+// moves it. So a measurement that is to settle begins after that.
+bool warm_up(Recording &recording, const VmProfileOptions &options, const std::function<void()> &call) {
+  constexpr double kLeastS = 0.05, kMostOfBudget = 0.25;
+  constexpr uint64_t kLongNs = 10'000;
+  const double least_ns = std::min(kLeastS, options.budget_s * kMostOfBudget) * 1e9;
+  const uint64_t start = monotonic_ns();
+  uint64_t last_ns = 0;
+  for (int32_t i = 0; i < options.warmup || (i > 0 && static_cast<double>(monotonic_ns() - start) < least_ns); ++i) {
+    recording.restart(0, nullptr);
+    const uint64_t begin = monotonic_ns();
+    call();
+    last_ns = monotonic_ns() - begin;
+  }
+  return last_ns / std::max<uint64_t>(recording.num_pending(), 1) >= kLongNs;
+}
+
 // The started profiles. If a VM is destroyed, its recording ends, but the entry stays until the next start.
 struct Started {
   struct Profile {
@@ -156,40 +176,22 @@ VmProfile profile_runs(Vm &vm, const VmProfileOptions &options, const std::funct
   const HookScope hooks(vm.libraries());
   const NameId waited = name_id(kWaitedColumn);  // always, so that the set of names does not depend on the load
   RecordingOptions how = recording_options(vm, options);
-  RunReportOptions shown = report_options(vm, options);
   how.thread = thread_number();
-  if (!options.file.empty()) {
-    // Events in a file cannot be dropped again, so the warm-up calls have a recording in memory. They are recorded, so
-    // that the recording code is warm, too.
-    const Ref<Recording> forgotten = Recording::start(how);
-    for (int32_t i = 0; i < options.warmup; ++i) call();
-    forgotten->stop();
-    how.file = options.file;
-    const Ref<Recording> recording = Recording::start(how, observers_of(vm, options, false));
-    recording->open_thread();
-    MeasuredCalls(options, *recording, call).make(shown);
-    return profile_of(vm, std::move(shown), recording->stop());
-  }
-  const Ref<Recording> recording = Recording::start(how);
-  // After an idle time, a processor may be slow for tens of milliseconds: its clock rises, or the host of a virtual
-  // machine moves it. So a measurement that is to settle begins after that.
-  constexpr double kWarmUpS = 0.05, kMostOfBudget = 0.25;
-  const double least_ns = std::min(kWarmUpS, options.budget_s * kMostOfBudget) * 1e9;
-  const uint64_t start = monotonic_ns();
-  uint64_t warm_up_ns = 0;  // of the last call
-  for (int32_t i = 0; i < options.warmup || (i > 0 && static_cast<double>(monotonic_ns() - start) < least_ns); ++i) {
-    recording->restart(0, nullptr);
-    const uint64_t begin = monotonic_ns();
-    call();
-    warm_up_ns = monotonic_ns() - begin;
-  }
-  // If calls of operators are short, some runs end before another program gets the processor. If they are long, every
-  // run may wait, so waits are measured per call.
-  constexpr uint64_t kLongNs = 10'000;
-  const bool has_long = warm_up_ns / std::max<uint64_t>(recording->num_pending(), 1) >= kLongNs;
+  // Warm-up calls are recorded, so that the recording code is warm, too. They are recorded in memory, because events in
+  // a file cannot be dropped again.
+  Ref<Recording> recording = Recording::start(how);
+  const bool has_long = warm_up(*recording, options, call);
   auto observers = observers_of(vm, options, false);
   if (has_long) observers = observe_waits(std::move(observers), waited);
-  recording->restart(static_cast<uint64_t>(options.repeat), std::move(observers));
+  if (options.file.empty()) {
+    recording->restart(static_cast<uint64_t>(options.repeat), std::move(observers));
+  } else {
+    recording->stop();
+    how.file = options.file;
+    recording = Recording::start(how, std::move(observers));
+    recording->open_thread();
+  }
+  RunReportOptions shown = report_options(vm, options);
   MeasuredCalls(options, *recording, call).make(shown);
   return profile_of(vm, std::move(shown), recording->stop());
 }

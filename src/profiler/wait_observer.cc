@@ -25,13 +25,13 @@ class WaitObserver final : public CallObserver {
   void observe_for(Recordings recording, CallObserver *inner) { recording_ = recording, inner_ = inner; }
 
   void begin_call(DLDevice device) override {
-    open_.reserve(open_.size() + 1);
     const uint64_t now = ticks_of(clock_);
     read_after(now - seen_);  // what the VM waited for since the last call
     count_cost(now);
+    open_.push_back({});
     if (inner_) inner_->begin_call(device);
     seen_ = ticks_of(clock_);
-    open_.push_back({seen_, waited_ns_, 0});
+    open_.back() = {seen_, waited_ns_, 0};
   }
 
   // If memory is short, the wait is lost, like the event.

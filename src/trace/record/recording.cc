@@ -245,17 +245,12 @@ Ref<Trace> Recording::stop() {
   // The tick is read before close(), which may take as long as a kernel: the trace ends when the caller requested it.
   const uint64_t ended = ticks_of(tick_clock());
   close();
+  const bool is_in_file = file_ && file_->is_of_this_process();
+  if (is_in_file) file_->finish(ended);
   Ref<Trace> trace;
-  if (file_ && file_->is_of_this_process()) {
-    file_->finish(ended);
-    if (options.reads_file) {
-      TraceParts parts = read_event_file(*file_);
-      if (observers_) parts.observers = observers_->finish();  // the file does not have these summaries
-      trace = make_trace(until(ended, std::move(parts)), ended);
-    }
-  } else {
-    TraceParts parts = collect(std::move(open));
-    if (observers_) parts.observers = observers_->finish();
+  if (!is_in_file || options.reads_file) {
+    TraceParts parts = is_in_file ? read_event_file(*file_) : collect(std::move(open));
+    if (observers_) parts.observers = observers_->finish();  // neither source has these summaries
     trace = make_trace(until(ended, std::move(parts)), ended);
   }
   leave();
