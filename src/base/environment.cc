@@ -42,9 +42,6 @@ void check_environment() noexcept try {
         log_variable_warning(concat("the environment variable ", name, " is not read.", meant));
     } else if (name.ends_with("_MB") && !whole_number(value)) {
       log_variable_warning(concat(name, " is \"", value, "\", which is not a number of MiB; 0 is used"));
-    } else if (name == "OPDYNO_NUM_THREADS" && !value.empty() &&
-               !whole_number(value.substr(0, value.find(','))).value_or(0)) {
-      log_variable_warning(concat(name, " is \"", value, "\", which is not a number of threads; it is ignored"));
     }
   }
 } catch (const std::bad_alloc &) {}  // the warnings are lost

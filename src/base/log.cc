@@ -36,14 +36,17 @@ struct Log {
     return *log;
   }
 };
+// Returns false if there is no callback.
+bool try_log(opd_log_level level, const std::string &message) noexcept {
+  std::unique_lock lock(Log::get().guard);
+  const std::shared_ptr<Sink> sink = Log::get().sink;  // kept while its callback runs
+  lock.unlock();
+  if (sink) sink->callback(sink->user_data, level, message.c_str());
+  return sink != nullptr;
+}
+
 void log_or_print(const std::string &message) noexcept {
-  bool has_sink;
-  {
-    const std::scoped_lock lock(Log::get().guard);
-    has_sink = Log::get().sink != nullptr;
-  }
-  if (has_sink) return log_message(OPD_LOG_WARNING, message);
-  std::fprintf(stderr, "opdyno: warning: %s\n", message.c_str());
+  if (!try_log(OPD_LOG_WARNING, message)) std::fprintf(stderr, "opdyno: warning: %s\n", message.c_str());
 }
 
 // Made at load, because log_message() must not run out of memory.
@@ -62,12 +65,7 @@ void set_log_callback(opd_log_fn callback, void *user_data, opd_deleter deleter)
   for (const std::string &warning : warnings) log_message(OPD_LOG_WARNING, warning);
 }
 
-void log_message(opd_log_level level, const std::string &message) noexcept {
-  std::unique_lock lock(Log::get().guard);
-  const std::shared_ptr<Sink> sink = Log::get().sink;  // kept while its callback runs
-  lock.unlock();
-  if (sink) sink->callback(sink->user_data, level, message.c_str());
-}
+void log_message(opd_log_level level, const std::string &message) noexcept { try_log(level, message); }
 
 void log_variable_warning(std::string message) noexcept try {
   {

@@ -2,6 +2,7 @@
 
 #include "base/environment.h"
 #include "base/log.h"
+#include "device/cpu/thread_pool.h"
 #include "module/blob_reader.h"
 #include "tvmffi/tvmffi.h"
 #include "vm/builtins/builtins.h"
@@ -30,7 +31,7 @@ void begin_use() {
 
 namespace {
 // Runs at load, so that global functions can be listed before any other call.
-[[maybe_unused]] const bool kPrepared = (prepare_library(), check_environment(), true);
+[[maybe_unused]] const bool kPrepared = (prepare_library(), check_environment(), thread_count_of_environment(), true);
 }  // namespace
 
 }  // namespace opd

@@ -191,7 +191,9 @@ Ref<Error> launch_tasks(ParallelTask task, void *data, int32_t num_task) {
 
 std::atomic<int32_t> chosen{0}, standard{0};  // 0: not known
 
-int32_t count_from_environment() {
+}  // namespace
+
+int32_t thread_count_of_environment() {
   for (const char *name : {"OPDYNO_NUM_THREADS", "TVM_NUM_THREADS", "OMP_NUM_THREADS"}) {
     const char *value = std::getenv(name);
     if (!value || !*value) continue;
@@ -205,12 +207,10 @@ int32_t count_from_environment() {
   return 0;
 }
 
-}  // namespace
-
 int32_t thread_count() {
   if (const int32_t count = chosen.load(std::memory_order_relaxed)) return count;
   if (const int32_t count = standard.load(std::memory_order_relaxed)) return count;
-  const int32_t given = count_from_environment();
+  const int32_t given = thread_count_of_environment();
   const int32_t count = std::min(given ? given : usable_processors(), WorkerSet::kMaxTasks);
   standard.store(count, std::memory_order_relaxed);
   return count;

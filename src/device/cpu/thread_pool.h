@@ -42,6 +42,8 @@ using ParallelTask = int (*)(int task_id, ParallelGroup *group, void *data);  //
 int parallel_launch(ParallelTask task, void *data, int32_t num_task) noexcept;
 int parallel_barrier(int task_id, ParallelGroup *group) noexcept;
 
+// The number that OPDYNO_NUM_THREADS, TVM_NUM_THREADS or OMP_NUM_THREADS gives; 0: none. Warns about other values.
+int32_t thread_count_of_environment();
 int32_t thread_count();                // maximum for the next launch, calling thread included
 void set_thread_count(int32_t count);  // 0 restores the default; throws outside 0 … 1024
 
