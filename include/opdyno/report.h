@@ -7,7 +7,10 @@
 
 OPD_BEGIN_DECLS
 
-/** A report. Immutable. Layout and encodings are those of TVM 0.23's runtime.profiling.Report. */
+/** A report. Immutable. Layout and encodings are those of TVM 0.23's runtime.profiling.Report.
+ *
+ * A profile of several calls numbers them in "Repeat". If its rows are joined, its tables, pages and summaries have the
+ * median per call of each operator, and shares and rates of these medians. Sums are those of all calls. */
 typedef struct opd_report opd_report;
 OPD_HANDLE(opd_report);
 

@@ -56,6 +56,15 @@ Report profile(const Vm &vm, const opd_profile_options &options) {
   return report;
 }
 
+Handle<opd_trace> profile_trace(const opd_profile_options &options) {
+  const Tensor x = floats({0, 0, 0, 0});
+  const opd_value args[] = {arg(x)};
+  Report report;
+  Handle<opd_trace> trace;
+  check(opd_vm_profile(program().get(), "main", args, 1, nullptr, &options, report.out(), trace.out()));
+  return trace;
+}
+
 Report stop(const Vm &vm) {
   Report report;
   check(opd_vm_profile_stop(vm.get(), report.out(), nullptr));
@@ -123,11 +132,7 @@ TEST(VmProfile, WithABudgetStaysWithinTheLimitOfRecords) {
   opd_profile_options options = defaults();
   options.budget_s = 60;
   options.max_records = 40;
-  const Tensor argument = floats({0, 0, 0, 0});
-  const opd_value x = arg(argument);
-  Report report;
-  Handle<opd_trace> trace;
-  check(opd_vm_profile(program().get(), "main", &x, 1, nullptr, &options, report.out(), trace.out()));
+  const Handle<opd_trace> trace = profile_trace(options);
   EXPECT_EQ(opd_trace_dropped_count(trace.get()), 0u);
 }
 
@@ -144,11 +149,7 @@ TEST(VmProfile, RefusesABudgetThatIsNotATime) {
 TEST(VmProfile, HasATraceOfTheSameCalls) {
   opd_profile_options options = defaults();
   options.max_records = 2;
-  const Tensor argument = floats({0, 0, 0, 0});
-  const opd_value x = arg(argument);
-  Report report;
-  Handle<opd_trace> trace;
-  check(opd_vm_profile(program().get(), "main", &x, 1, nullptr, &options, report.out(), trace.out()));
+  const Handle<opd_trace> trace = profile_trace(options);
   EXPECT_EQ(opd_trace_call_count(trace.get()), 2u);
   EXPECT_GT(opd_trace_dropped_count(trace.get()), 0u);
   EXPECT_NE(text_of(opd_trace_write, trace.get(), OPD_TRACE_CHROME, nullptr).find("\"traceEvents\""),

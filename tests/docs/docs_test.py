@@ -184,6 +184,9 @@ class Docs(unittest.TestCase):
         page = (ROOT / "docs/environment.md").read_text()
         for name in sorted(set(re.findall(r'"((?:OPDYNO|TVM|OMP)_[A-Z_]+)"', code))):
             self.assertIn(f"`{name}`", page)
+        table = page.split("The tests read these variables")[0]
+        known = re.findall(r'"(OPDYNO_[A-Z_]+)"', (ROOT / "src/base/environment.cc").read_text())
+        self.assertEqual(sorted(set(re.findall(r"^\| `(OPDYNO_[A-Z_]+)`", table, re.M))), sorted(known), "names for suggestions")
 
     def test_every_builtin_is_documented(self):
         code = "".join(p.read_text() for p in (ROOT / "src/vm/builtins").glob("*.cc"))
