@@ -174,7 +174,6 @@ struct Started {
 
 VmProfile profile_runs(Vm &vm, const VmProfileOptions &options, const std::function<void()> &call) {
   const HookScope hooks(vm.libraries());
-  const NameId waited = name_id(kWaitedColumn);  // always, so that the set of names does not depend on the load
   RecordingOptions how = recording_options(vm, options);
   how.thread = thread_number();
   // Warm-up calls are recorded, so that the recording code is warm, too. They are recorded in memory, because events in
@@ -182,7 +181,7 @@ VmProfile profile_runs(Vm &vm, const VmProfileOptions &options, const std::funct
   Ref<Recording> recording = Recording::start(how);
   const bool has_long = warm_up(*recording, options, call);
   auto observers = observers_of(vm, options, false);
-  if (has_long) observers = observe_waits(std::move(observers), waited);
+  if (has_long) observers = observe_waits(std::move(observers));
   if (options.file.empty()) {
     recording->restart(static_cast<uint64_t>(options.repeat), std::move(observers));
   } else {

@@ -11,7 +11,7 @@ namespace {
 
 class WaitObserver final : public CallObserver {
  public:
-  explicit WaitObserver(NameId name) : name_(name) {
+  WaitObserver() {
     constexpr double kLongNs = 100'000, kCostOfLong = 100;  // a call is long from here, or from this many reads
     uint64_t read = UINT64_MAX;
     for (int i = 0; i < 5; ++i) {  // the least of several, because this thread may lose the processor meanwhile
@@ -85,14 +85,13 @@ class WaitObserver final : public CallObserver {
   }
   void add(EventItems &out, double waited_ns) const {
     const Metric waited = Metric::of_number(MetricKind::kDuration, waited_ns / 1000);
-    out.add({EventItem::Type::kMetric, recording_, name_, waited, {}});
+    out.add({EventItem::Type::kWaited, recording_, kNoName, waited, {}});
   }
 
   CallObserver *inner_ = nullptr;  // null: none
   Recordings recording_ = 0;
   const ClockId clock_ = tick_clock();
   const ClockCalibration line_ = ClockCalibration::measure(clock_);
-  const NameId name_;
   ProcessorWait wait_;
   uint64_t long_, seen_, cost_ = 0;  // ticks
   uint64_t waited_ns_ = 0;
@@ -102,7 +101,7 @@ class WaitObserver final : public CallObserver {
 
 class WaitObservers final : public CallObservers {
  public:
-  WaitObservers(std::unique_ptr<CallObservers> inner, NameId name) : inner_(std::move(inner)), only_(name) {}
+  explicit WaitObservers(std::unique_ptr<CallObservers> inner) : inner_(std::move(inner)) {}
   CallObserver &of_thread(Recordings recording) override {
     only_.observe_for(recording, inner_ ? &inner_->of_thread(recording) : nullptr);
     return only_;
@@ -116,8 +115,8 @@ class WaitObservers final : public CallObservers {
 
 }  // namespace
 
-std::unique_ptr<CallObservers> observe_waits(std::unique_ptr<CallObservers> inner, NameId name) {
-  return std::make_unique<WaitObservers>(std::move(inner), name);
+std::unique_ptr<CallObservers> observe_waits(std::unique_ptr<CallObservers> inner) {
+  return std::make_unique<WaitObservers>(std::move(inner));
 }
 
 }  // namespace opd

@@ -12,7 +12,7 @@
 
 namespace opd {
 
-// `inner`: also runs these observers, around the same calls. May be null. `name`: name of the metric.
-std::unique_ptr<CallObservers> observe_waits(std::unique_ptr<CallObservers> inner, NameId name);
+// `inner`: also runs these observers, around the same calls. May be null.
+std::unique_ptr<CallObservers> observe_waits(std::unique_ptr<CallObservers> inner);
 
 }  // namespace opd

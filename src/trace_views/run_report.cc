@@ -118,9 +118,7 @@ class Rows {
   double waited_us(const Event &call) const {
     EventItem item;
     for (size_t at = 0; call.items && next_item(call, at, item);)
-      if (item.type == EventItem::Type::kMetric && is_own(item) && item.metric.kind == MetricKind::kDuration &&
-          name_text(item.name) == kWaitedColumn)
-        return item.metric.number();
+      if (item.type == EventItem::Type::kWaited && is_own(item)) return item.metric.number();
     return 0;
   }
 
@@ -265,14 +263,20 @@ class Rows {
     builder_.set(builder_.column("Launch Gap (us)"), duration(ticks_us(begin > ready ? begin - ready : 0)));
   }
 
-  // Adds the error of a call and the values that collectors measured.
+  // Adds the error of a call, its wait, and the values that collectors measured.
   void add_items(const Event &call) {
     EventItem item;
     for (size_t at = 0; next_item(call, at, item);) {
       if (item.type == EventItem::Type::kError) builder_.set(builder_.column(kErrorColumn), builder_.text(item.text));
-      else if (item.type == EventItem::Type::kMetric && is_own(item) && name_text(item.name) != kRowKindColumn)
+      if (!is_own(item)) continue;
+      if (item.type == EventItem::Type::kWaited) builder_.set(builder_.column(kWaitedColumn), item.metric);
+      if (item.type == EventItem::Type::kMetric && !is_reserved(name_text(item.name)))
         builder_.set(column_of(item.name), in_report(item));
     }
+  }
+  // Columns from which readers of a report compute.
+  static bool is_reserved(std::string_view name) {
+    return name == kRowKindColumn || name == kWaitedColumn || name == kRepeatColumn;
   }
   bool is_own(const EventItem &item) const { return item.recordings & parts_.processes[0].recordings; }
   Metric in_report(const EventItem &item) { return item.metric.is_text() ? builder_.text(item.text) : item.metric; }

@@ -391,9 +391,11 @@ TEST(Collector, CannotSetTheColumnsThatTheReportHas) {
   const char *const own[] = {"Name",       "Duration (us)", "Percent", "Device", "Count",           "Argument Shapes",
                              "Start (us)", "Self (us)",     "Run",     "Thread", "Tensors (bytes)", "Call Path",
                              "Row Kind"};
+  const char *const reserved[] = {"Repeat", "Waited (us)"};  // this report has none
   Setter body = [&](opd_metrics *metrics) {
     const opd_value number = opd_int(-7);
     for (const char *name : own) check(opd_metrics_set(metrics, name, OPD_METRIC_COUNT, &number));
+    for (const char *name : reserved) check(opd_metrics_set(metrics, name, OPD_METRIC_COUNT, &number));
   };
   Log log;
   const Vm vm = nested(log);
@@ -410,6 +412,7 @@ TEST(Collector, CannotSetTheColumnsThatTheReportHas) {
       const Value value = report.call(row, name);
       EXPECT_FALSE(value.type() == OPD_INT && value.view().u.int64 == -7) << name;
     }
+  for (const char *name : reserved) EXPECT_EQ(report.columns().count(name), 0u) << name;
   for (const char *name : {"Name", "Duration (us)", "Device", "Count"}) {
     const Value value = device_value(report.report, "cpu0", name);
     EXPECT_FALSE(value.type() == OPD_INT && value.view().u.int64 == -7) << name;

@@ -85,7 +85,7 @@ size_t check_item(const int64_t *words, size_t left) {
   unsigned char head[sizeof(ItemHead)];
   std::memcpy(head, words, sizeof head);
   const unsigned char type = head[offsetof(ItemHead, type)], kind = head[offsetof(ItemHead, kind)];
-  if (type > static_cast<unsigned char>(EventItem::Type::kContext) ||
+  if (type > static_cast<unsigned char>(EventItem::Type::kWaited) ||
       kind > static_cast<unsigned char>(MetricKind::kHertz))
     return 0;
   if (!Metric{static_cast<MetricKind>(kind), 0}.is_text()) return 2;

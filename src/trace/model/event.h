@@ -185,9 +185,10 @@ struct EventItem {
     kMetric,    // a collector's metric
     kDevice,    // runs: the metrics after it belong to the device in `metric.bits`
     kObserved,  // runs: ticks that collectors took around the outermost calls, in `metric.bits`
-    // The items below are for runs in recordings that ask for outcomes.
+    // The two items below are for runs in recordings that ask for outcomes.
     kFailure,  // a text without a name: the message of the error that ended the run; "" if unknown
-    kContext   // a text without a name: the bytes of a TraceContext
+    kContext,  // a text without a name: the bytes of a TraceContext
+    kWaited    // calls: microseconds that the threads waited for a processor, without a name
   };
   Type type;
   Recordings recordings;  // the recordings whose collectors added it
