@@ -39,7 +39,9 @@ std::string output_of(const std::string &command) {
 Printed run(const std::string &child, const std::string &variables) {
   std::array<char, 4096> path{};
   EXPECT_GT(readlink("/proc/self/exe", path.data(), path.size() - 1), 0);
-  const std::string command = "env -u GTEST_TOTAL_SHARDS -u GTEST_SHARD_INDEX " + variables + " '" + path.data() +
+  const char *const emulator = std::getenv("OPDYNO_TEST_EMULATOR");  // set by tools/aarch64
+  const std::string command = "env -u GTEST_TOTAL_SHARDS -u GTEST_SHARD_INDEX " + variables + " " +
+                              (emulator ? emulator : "") + " '" + path.data() +
                               "' --gtest_also_run_disabled_tests --gtest_brief=1 " +
                               "--gtest_filter=VariablesChild.DISABLED_" + child;
   return {output_of(command + " 2>/dev/null"), output_of(command + " 2>&1 >/dev/null")};

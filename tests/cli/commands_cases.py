@@ -294,7 +294,7 @@ KERNEL(fails_once) {
 
     def test_builtins_details_and_the_machines_peak_are_shown_on_request(self):
         def calls(*words):
-            return json.loads(self.profile("--json", *words))["calls"]
+            return json.loads(self.profile("--json", "--repeat", "2", *words))["calls"]
 
         folded = [call["Name"]["string"] for call in calls("--builtins", "folded")]
         self.assertEqual(["(builtins)", "(dispatch)", "(profiler)"], folded[-3:])

@@ -369,7 +369,7 @@ def full(directory):
 
 def not_utf8(directory):
     """C can give such names, Python cannot."""
-    raw = ctypes.CDLL(str(Path(opdyno.__file__).parent / "libopdyno.so"))
+    raw = ctypes.CDLL(str(next(Path(opdyno.__file__).parent.glob("libopdyno.so*"))))
     raw.opd_range_name.restype = ctypes.c_uint32
     raw.opd_range_begin.restype = ctypes.c_uint64
     raw.opd_range_begin.argtypes, raw.opd_range_end.argtypes = [ctypes.c_uint32], [ctypes.c_uint64]
