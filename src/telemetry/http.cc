@@ -196,7 +196,7 @@ bool HttpServer::write(Client &client) {
   const ssize_t sent = ::send(client.fd, rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent < 0) return would_wait();
   client.sent += static_cast<size_t>(sent);
-  if (client.sent < client.out.size()) return true;
+  if (client.sent < client.out.size()) return client.until_ns = monotonic_ns() + kWriteNs, true;  // slow, but reads
   // Closing a socket with unread bytes resets the connection, and the client could lose the answer.
   ::shutdown(client.fd, SHUT_WR);
   client.phase = Phase::kEnds;
