@@ -197,7 +197,10 @@ TEST(AbSentence, SaysWhatIsNotClear) {
   }
   steady.push_back(even.finish());
   EXPECT_EQ(sentence(steady, wavers), "undecided: B takes 9.1 % less to 10.0 % more time than A");
-  EXPECT_EQ(sentence(measured({}), measured({})), "neither program ran an operator");
+  const std::vector<Report> none = measured({}), some = measured({{"f", 10}});
+  EXPECT_EQ(sentence(none, none), "nothing to compare: both sides have no runs in which an operator ran");
+  EXPECT_EQ(sentence(none, some), "nothing to compare: the first side has no runs in which an operator ran");
+  EXPECT_EQ(sentence(some, none), "nothing to compare: the second side has no runs in which an operator ran");
 }
 
 // min_effect is 2 %.

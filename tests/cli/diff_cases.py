@@ -154,6 +154,12 @@ class Diff(CliTest):
             self.succeeds("diff", "few.jsonl", "few.jsonl", "--as", form)
         self.assertIn("not 'html'", self.fails(USAGE, "diff", "few.jsonl", "few.jsonl", "--as", "html"))
 
+    def test_a_gate_without_runs_on_a_side_fails(self):
+        (WORK / "none.json").write_text('{"calls": [], "device_metrics": {}, "configuration": {}}')
+        for sides in (("none.json", "few.jsonl"), ("few.jsonl", "none.json"), ("none.json", "none.json")):
+            self.assertIn("nothing to compare", self.fails(USAGE, "diff", *sides, "--fail-above", "3%"))
+            self.assertIn("nothing to compare", self.succeeds("diff", *sides))
+
     def test_two_profiles_of_one_program_can_be_compared(self):
         for name in ("a.jsonl", "b.jsonl"):
             self.kernel("add_one.opdasm", "--runs", "2", "-o", name, command="profile")

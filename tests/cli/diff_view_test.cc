@@ -157,5 +157,15 @@ TEST(DiffView, FailingRowsAreToldOnlyIfThereIsALimit) {
   EXPECT_EQ(judged(0.1, Exit::mismatch), message + "10.0 %\n");
 }
 
+TEST(DiffView, WithoutRunsOfASideCannotBeJudged) {
+  DiffReport report;
+  report.row("(total)", "total", "new", {{"Runs Before", 0}, {"Runs After", 5}});
+  EXPECT_EQ(report.view().judge("diff"), Exit::ok);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(report.view(0.1).judge("diff"), Exit::usage);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "opdyno diff: --fail-above has nothing to compare: the first side has no runs in which an operator ran\n");
+}
+
 }  // namespace
 }  // namespace opd::cli

@@ -58,7 +58,7 @@ bool AbRule::is_clear(const DiffView &diff) const {
 }
 
 std::string ab_sentence(const DiffView &diff, const opd_diff_options &options) {
-  if (diff.rows().empty()) return "neither program ran an operator";
+  if (std::string why = diff.obstacle(); !why.empty()) return why;
   const double limit = options.fail_above >= 0 ? options.fail_above : options.min_effect;
   std::vector<std::string> parts = {total_text(diff.total())};
   size_t changed = 0, slower = 0, open = 0;

@@ -308,8 +308,8 @@ Exit run_bench(const Args &args) {
                           : bench_text(result) + bench_changes(result));
   Exit code = Exit::ok;
   for (const BenchRow &row : result.rows)
-    if (row.diff && row.diff->judge(row.sizes.empty() ? "bench" : cat("bench, ", sizes_text(row.sizes))) != Exit::ok)
-      code = Exit::mismatch;
+    if (row.diff)
+      code = std::max(code, row.diff->judge(row.sizes.empty() ? "bench" : cat("bench, ", sizes_text(row.sizes))));
   return code;
 }
 

@@ -170,9 +170,21 @@ std::string DiffView::notes(TableStyle style) const {
   return text;
 }
 
+std::string DiffView::obstacle() const {
+  const bool has_before = !rows_.empty() && total().runs_before != 0;
+  const bool has_after = !rows_.empty() && total().runs_after != 0;
+  if (has_before && has_after) return "";
+  const char *const side = has_before ? "the second side has" : has_after ? "the first side has" : "both sides have";
+  return cat("nothing to compare: ", side, " no runs in which an operator ran");
+}
+
 Exit DiffView::judge(std::string_view command) const {
   Exit code = Exit::ok;
   if (!is_judged_) return code;
+  if (const std::string why = obstacle(); !why.empty()) {
+    print_message(cat("opdyno ", command, ": --fail-above has ", why, "\n"));
+    return Exit::usage;
+  }
   for (const DiffRow &row : rows_) {
     if (!row.fails) continue;
     print_message(cat("opdyno ", command, ": ", row.label(), " is slower by ", percent_text(row.change), " (",

@@ -40,7 +40,10 @@ class DiffView {
   // Lines below the table: operators with another number of calls; operators that may be slower by more than the limit,
   // but are undecided, with the number of runs needed. "" if there are none.
   std::string notes(TableStyle style) const;
-  // Prints the failing rows to standard error, for Exit::mismatch.
+  // Why the sides cannot be compared, if one has no runs; else "".
+  std::string obstacle() const;
+  // Prints the failing rows to standard error, for Exit::mismatch. Exit::usage if there is a limit but nothing to judge:
+  // a check that cannot fail must not pass.
   Exit judge(std::string_view command) const;
 
  private:
