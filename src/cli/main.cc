@@ -6,6 +6,7 @@
 #include "cli/commands/command.h"
 #include "cli/support/face.h"
 #include "cli/support/file.h"
+#include "cli/support/file_kind.h"
 #include "cli/support/screen.h"
 #include "cli/support/text.h"
 
@@ -59,6 +60,13 @@ void show_log(opd_log_level level, const char *message) {
     print_message(cat("opdyno: ", level == OPD_LOG_ERROR ? "error: " : "warning: ", message, "\n"));
 }
 
+// For a file that is fine but not for this command.
+std::string other_uses_of(const std::vector<std::string> &words) {
+  std::string lines;
+  for (size_t i = 1; i < words.size(); ++i) lines += printable(other_use_of(words[i], words[0]), false);
+  return lines;
+}
+
 int run(const std::vector<std::string> &words) {
   const std::string name = words.empty() ? "" : words[0];
   try {
@@ -68,14 +76,15 @@ int run(const std::vector<std::string> &words) {
     }
     const Exit code = dispatch(name, {words.begin() + 1, words.end()});
     close_output();
-    return static_cast<int>(code);
+    constexpr int kClosedPipe = 128 + SIGPIPE;  // as shells show programs that the signal ended
+    return code == Exit::ok && is_output_closed() ? kClosedPipe : static_cast<int>(code);
   } catch (const Failure &failure) {
     const bool is_command = find_command(name) != nullptr;
     print_message(
         cat("opdyno", is_command ? " " : "", is_command ? name : "", ": ", printable(failure.what(), false), "\n"));
     if (failure.code() == Exit::usage)
       print_message(cat("Try 'opdyno help", is_command ? " " : "", is_command ? name : "", "'.\n"));
-    else print_message(next_step(failure));
+    else print_message(cat(failure.library_code() == OPD_BAD_FORMAT ? other_uses_of(words) : "", next_step(failure)));
     return static_cast<int>(failure.code());
   } catch (const opdyno::Error &error) {
     print_message(cat("opdyno ", name, ": ", printable(message_of(error), false), "\n", next_step(error.code())));

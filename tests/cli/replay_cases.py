@@ -200,7 +200,9 @@ class Replay(CliTest):
 
     def test_a_call_is_made_again_on_another_device(self):
         self.record("--with-operators")
-        text = self.succeeds("replay", "call.opdrec", "--device", "cpu:1", "--profile")
+        result = self.check(OK, "replay", "call.opdrec", "--device", "cpu:1", "--profile", silent=False)
+        self.assertEqual("opdyno: warning: cpu:1 has the same processors as cpu:0: all processors of a machine are one device\n", result.stderr)
+        text = result.stdout
         self.assertTrue(text.startswith(SAME + "note: "), text)
         self.assertIn("recorded on cpu:0, made on cpu:1 again\n", text)
         self.assertRegex(text, r"(?m)^add_one .*\bcpu1\b")
@@ -211,7 +213,7 @@ class Replay(CliTest):
 
     def test_an_operator_that_fails_on_another_device_is_cut_out_there(self):
         self.record(program=self.chain("fails"), code=FAILED)
-        text = self.succeeds("replay", "call.opdrec", "--device", "cpu:1", "--minimise", "small.opdrec")
+        text = self.succeeds("replay", "call.opdrec", "--device", "cpu:1", "--minimise", "small.opdrec", silent=False)
         self.assertIn("the call of fails is in small.opdrec\n", text)
         text = self.succeeds("replay", "small.opdrec", "--info")
         self.assertIn("arg_0  argument  float32[4] on cpu:1", text)

@@ -259,7 +259,7 @@ Exit run_top(const Args &args) {
     const Json line = client.receive();
     if (!line) throw Failure(Exit::failed, cat(process, " has ended"));
     show(process, json_member(line.get(), "interval"), is_first);
-    if (args.has("once")) return Exit::ok;
+    if (args.has("once") || is_output_closed()) return Exit::ok;
   }
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <filesystem>
 
+#include "cli/load/target.h"
 #include "cli/support/failure.h"
 #include "cli/support/file.h"
 #include "cli/support/json.h"
@@ -80,6 +81,7 @@ DLDevice Machine::device(const Args &args) const {
   DLDevice there = {kDLCPU, 0};
   const std::string text = args.value("device").value_or("cpu:0");
   if (args.has("device")) there = attempt(Exit::usage, "option '--device'", [&] { return opdyno::device_of(text); });
+  warn_of_cpu_number(there);
   const DLDevice here = attempt(Exit::failed, text, [&] { return session_.device(there); });
   const Value absence = attempt(Exit::failed, cat("device ", text, " of ", address_),
                                 [&] { return opdyno::device_attr(here, OPD_ATTR_ABSENCE); });

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "cli/load/report_csv.h"
 #include "cli/support/failure.h"
 #include "cli/support/file.h"
 #include "cli/support/text.h"
@@ -26,6 +27,11 @@ std::optional<Report> try_parse(std::string_view json) {
 std::vector<Report> read_reports(const std::string &path) {
   const std::string text = read_file(path), name = path == "-" ? "standard input" : path;
   const std::string_view all = trim(text);
+  if (is_report_csv(all)) {
+    std::vector<Report> only;
+    only.push_back(report_of_csv(all, name));
+    return only;
+  }
   const size_t first_end = all.find('\n');
   if (first_end == std::string_view::npos || !try_parse(all.substr(0, first_end)))
     return {attempt(Exit::failed, name, [&] { return Report::from_json(all); })};

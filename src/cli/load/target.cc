@@ -4,6 +4,7 @@
 
 #include "cli/load/devices.h"
 #include "cli/support/failure.h"
+#include "cli/support/file.h"
 #include "cli/support/text.h"
 #include "cli/tensors/tensor_make.h"
 
@@ -252,6 +253,12 @@ std::string choose(const std::optional<std::string> &function, const std::vector
 
 }  // namespace
 
+void warn_of_cpu_number(DLDevice device) {
+  if (device.device_type != kDLCPU || device.device_id == 0) return;
+  print_message(cat("opdyno: warning: ", opdyno::to_string(device),
+                    " has the same processors as cpu:0: all processors of a machine are one device\n"));
+}
+
 DLDevice device_option(const Args &args, std::string_view option) {
   DLDevice device = {kDLCPU, 0};
   const std::optional<std::string> text = args.value(option);
@@ -259,7 +266,7 @@ DLDevice device_option(const Args &args, std::string_view option) {
   device = attempt(Exit::usage, cat("option '--", option, "'"), [&] { return opdyno::device_of(*text); });
   const Value absence =
       attempt(Exit::failed, cat("device ", *text), [&] { return opdyno::device_attr(device, OPD_ATTR_ABSENCE); });
-  if (absence.type() == OPD_NONE) return device;
+  if (absence.type() == OPD_NONE) return warn_of_cpu_number(device), device;
   std::vector<std::string> present;
   for (const DLDevice other : devices()) present.push_back(opdyno::to_string(other));
   throw Failure(

@@ -102,9 +102,17 @@ void occupy_standard_streams() {
     if (fcntl(stream, F_GETFD) < 0) open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
+namespace {
+bool is_closed = false;  // the reader of standard output has gone
+}  // namespace
+
 void print(std::string_view text) {
-  if (!write_all(STDOUT_FILENO, text)) fail_errno("write to", "standard output", errno);
+  if (is_closed || write_all(STDOUT_FILENO, text)) return;
+  if (errno != EPIPE) fail_errno("write to", "standard output", errno);
+  is_closed = true;
 }
+
+bool is_output_closed() { return is_closed; }
 
 void print_message(std::string_view text) { write_all(STDERR_FILENO, text); }
 

@@ -42,8 +42,10 @@ std::string suffix_of(const std::string &path);
 void refuse_overwriting(const std::string &input, const std::string &output);
 
 bool write_all(int fd, std::string_view text);  // errno has the reason of a failure
-// Writes to standard output at once. A closed pipe or a full disk ends the program with Exit::failed.
+// Writes to standard output at once. A full disk ends the program with Exit::failed. If a pipe's reader has gone, as
+// `head` does, this and all further texts are dropped, so that the command still writes its files.
 void print(std::string_view text);
+bool is_output_closed();  // whether texts were dropped
 // Writes to standard error. Failures are ignored, because they cannot be reported anywhere.
 void print_message(std::string_view text);
 // If a mapped file is cut short, reading it ends the process with SIGBUS. The program then names the file. Called once,
