@@ -110,14 +110,17 @@ OPD_API OPD_NODISCARD opd_error *opd_profiler_set_action(opd_profiler *profiler,
 
 /** Ends a step of the program and begins the next one. Before opd_profiler_start() it only counts.
  * @param out_trace New reference if the schedule says that a cycle ends with this step; else NULL.
- * @return NULL, or OPD_FAILED_PRECONDITION as opd_profiler_start().
+ * @return NULL, or OPD_FAILED_PRECONDITION as opd_profiler_start(); OPD_IO as opd_profiler_stop(), and the next step has
+ * begun.
  * Threads: safe. Blocks. Since: 0.2. Source: torch.profiler.profile.step */
 OPD_API OPD_NODISCARD opd_error *opd_profiler_step(opd_profiler *profiler, opd_trace **out_trace);
 
 /** Ends the recording immediately. The trace has unfinished ranges and runs of programs up to now, marked as open. A
  * profiler may be started again.
  * @param out_trace New reference; NULL if the schedule was not recording.
- * @return NULL, or OPD_FAILED_PRECONDITION if the profiler was not started.
+ * @return NULL, or OPD_FAILED_PRECONDITION if the profiler was not started; OPD_IO if its file could not be written, as
+ * on a full disk: the recording has ended, and opd_trace_load() reads what was written before. The log callback has
+ * had a warning when the first write failed.
  * Threads: safe, also inside of a recorded call. Blocks. Since: 0.2. Source: torch.profiler.profile.stop */
 OPD_API OPD_NODISCARD opd_error *opd_profiler_stop(opd_profiler *profiler, opd_trace **out_trace);
 
@@ -190,14 +193,15 @@ OPD_API int32_t opd_range_is_recorded(void);
  * separate tracks.
  * @param name Result of opd_range_name(); ignored if no profiler records.
  * @return The range for opd_range_end(); 0 if no profiler records.
- * Threads: safe. Cost: some 3 ns with its end if no profiler records, else a reading of the clock. Since: 0.2
+ * Threads: safe. Cost: about 3 ns with its end if no profiler records, else a reading of the clock. Since: 0.2
  * Source: torch.profiler.record_function */
 OPD_API uint64_t opd_range_begin(uint32_t name);
 
-/** Ends a range, on the thread that began it; on another thread it does nothing. Profilers that have recorded since the
- * range began get it.
+/** Ends a range, on any thread. Profilers that have recorded since the range began get it, as a range of the thread that
+ * began it.
  * @param range Result of opd_range_begin().
- * Threads: safe. Since: 0.2 */
+ * Threads: safe. Cost: see opd_range_begin(); on another thread than that, a search among the open ranges of all
+ * threads. Since: 0.2 */
 OPD_API void opd_range_end(uint64_t range);
 
 /** Begins a range that opd_range_pop() ends.

@@ -48,6 +48,7 @@ enum class LockRank : uint8_t {
   kRecorder,
   kAlarmSignals,
   kTrack,
+  kOpenSpans,
   kEventFiles,
   kEventFile,
   kThreadBlock,

@@ -1,4 +1,5 @@
 // Implements include/opdyno/trace.h.
+#include "base/log.h"
 #include "capi/handles.h"
 #include "capi/trace_write.h"
 #include "trace/file/event_file.h"
@@ -66,6 +67,10 @@ void write_stacks_of(const Trace &trace, const opd_trace_write_options &how, Byt
 
 void write(const Trace &trace, opd_trace_format format, const opd_trace_write_options &how, ByteSink &sink) {
   flag(how.per_event, "per_event");
+  const bool has_place =
+      format != OPD_TRACE_STACKS && format != OPD_TRACE_MEMORY_TIMELINE && format != OPD_TRACE_MEMORY_TIMELINE_RAW;
+  if (const uint64_t dropped = trace.num_dropped(); dropped && !has_place)
+    log_warning("the trace lacks ", dropped, " events that were dropped; the written form has no place to say so");
   switch (format) {
     case OPD_TRACE_CHROME:
       return write_chrome_trace(trace, text(how.metadata), sink);

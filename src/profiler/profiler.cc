@@ -192,7 +192,7 @@ Ref<Trace> Profiler::step() {
       if (action_ == ProfilerAction::kRecordAndSave || !goes_on) ended = std::exchange(running_, {});
     }
   }
-  Ref<Trace> trace = end(std::move(ended));  // ended before the next recording begins, which may write the same file
+  Ref<Trace> trace = end(ended);  // ended before the next recording begins, which may write the same file
   std::string problem;
   try {
     std::scoped_lock lock(guard_);
@@ -202,6 +202,7 @@ Ref<Trace> Profiler::step() {
     problem = e.error()->message;
   }
   if (!problem.empty()) log_warning("the next cycle is not recorded: ", problem);
+  if (ended.recording) ended.recording->require_written();
   return trace;
 }
 
@@ -218,7 +219,9 @@ Ref<Trace> Profiler::stop() {
     if (running_.recording && has_steps_) running_.recording->add_step(step_begin_, step_);
     ended = std::exchange(running_, {});
   }
-  return end(std::move(ended));
+  Ref<Trace> trace = end(ended);
+  if (ended.recording) ended.recording->require_written();
+  return trace;
 }
 
 // Reading a file may take long, so a thread that triggers a dump does not wait for it.
@@ -232,7 +235,7 @@ Ref<Trace> Profiler::snapshot() {
   return recording ? recording->snapshot() : nullptr;
 }
 
-Ref<Trace> Profiler::end(Running ended) {
+Ref<Trace> Profiler::end(const Running &ended) {
   if (ended.dumps) {
     ended.dumps->finish();
     std::scoped_lock lock(guard_);

@@ -66,9 +66,10 @@ class Profiler final : public Object {
 
   void start();  // throws OPD_FAILED_PRECONDITION if already started
   // Null if it was not recording, or if the events are left in a file. Throws OPD_FAILED_PRECONDITION if it was not
-  // started.
+  // started, OPD_IO if it has ended but events are lost because the file could not be written.
   Ref<Trace> stop();
-  // Ends a step. If a cycle ends with it, returns the cycle's trace, else null. Before start() it only counts.
+  // Ends a step. If a cycle ends with it, returns the cycle's trace, else null. Before start() it only counts. Throws
+  // OPD_IO as stop(); the next step has begun then.
   Ref<Trace> step();
   Ref<Trace> snapshot();  // null if it is not recording; throws OPD_FAILED_PRECONDITION if not started
   // Sets the dumps of the recordings from the next start() on; null: none. Throws OPD_FAILED_PRECONDITION if the
@@ -91,8 +92,9 @@ class Profiler final : public Object {
     std::shared_ptr<Dumps> dumps;
   };
   void begin_step();
-  // Called without the lock, because writing a dump may take long and calls the program's log callback.
-  Ref<Trace> end(Running ended);
+  // Called without the lock, because writing a dump may take long and calls the program's log callback. The caller calls
+  // require_written() of the recording.
+  Ref<Trace> end(const Running &ended);
 
   const RecordingOptions options_;
   const Schedule schedule_;

@@ -46,7 +46,9 @@ RunReportOptions report_options(const Vm &vm, const VmProfileOptions &options) {
 }
 
 // Call it while the VM's kernels are hooked, because the note lists those without hooks.
-VmProfile profile_of(const Vm &vm, RunReportOptions how, Ref<Trace> trace) {
+VmProfile profile_of(const Vm &vm, RunReportOptions how, Recording &recording) {
+  Ref<Trace> trace = recording.stop();
+  recording.require_written();
   how.note = vm.recording_note();
   Ref<Report> report = report_of_run(*trace, how);
   return {std::move(report), std::move(trace)};
@@ -192,7 +194,7 @@ VmProfile profile_runs(Vm &vm, const VmProfileOptions &options, const std::funct
   }
   RunReportOptions shown = report_options(vm, options);
   MeasuredCalls(options, *recording, call).make(shown);
-  return profile_of(vm, std::move(shown), recording->stop());
+  return profile_of(vm, std::move(shown), *recording);
 }
 
 VmProfile profile_named(Vm &vm, std::string_view name, Args args, const CallSettings &settings,
@@ -234,7 +236,7 @@ VmProfile stop_profile(Vm &vm) {
   if (!profile.recording) fail(OPD_FAILED_PRECONDITION, "the VM is not being profiled; start a recording first");
   const HookScope hooks(vm.libraries());
   vm.expect_recordings(false);
-  return profile_of(vm, report_options(vm, profile.options), profile.recording->stop());
+  return profile_of(vm, report_options(vm, profile.options), *profile.recording);
 }
 
 VmProfile profile_named(AnyVm &vm, std::string_view name, Args args, const CallSettings &settings,

@@ -131,7 +131,7 @@ class TimesTable {
     sort_rows(rows, options_.sort_by);
     if (options_.top_level_only)
       std::erase_if(rows, [](const KeyAverage &row) { return row.first->parent != Span::kNone; });
-    if (rows.empty()) return "";
+    if (rows.empty()) return dropped_;
     size_t longest_name = 0;
     for (const KeyAverage &row : rows) longest_name = std::max(longest_name, width_of(row.name()));
     if (rows.size() > options_.row_limit) rows.resize(options_.row_limit);
@@ -156,8 +156,8 @@ class TimesTable {
     if (options_.rows.by_shape || options_.rows.each_span) add_shapes(rows);
     add_sources(rows);
     if (options_.rows.with_flops) add_flops(rows);
-    return lines(rows.size()) + concat("Self CPU time total: ", time(all_self), "\n") +
-           (!device.empty() ? concat("Self ", device, " time total: ", time(all_device), "\n") : "") + dropped_;
+    return dropped_ + lines(rows.size()) + concat("Self CPU time total: ", time(all_self), "\n") +
+           (!device.empty() ? concat("Self ", device, " time total: ", time(all_device), "\n") : "");
   }
 
  private:
@@ -291,7 +291,7 @@ class TimesTable {
   const GivenWork &work_;
   HostStacks &host_;
   const double us_per_tick_;
-  std::string dropped_;  // a line
+  std::string dropped_;  // the first line, because it changes the meaning of all others; "" if none were dropped
   std::vector<TableColumn> columns_;
 };
 

@@ -365,11 +365,13 @@ TEST(AMemoryTrace, IsOfOneDevice) {
     options.device = cpu;
     EXPECT_EQ(trace.write(OPD_TRACE_MEMORY_TIMELINE, &options), trace.write(OPD_TRACE_MEMORY_TIMELINE)) << cpu;
   }
-  options.device = "cuda:0";
-  EXPECT_EQ(trace.write(OPD_TRACE_MEMORY_TIMELINE, &options), "[[],[]]\n");
-  EXPECT_EQ(trace.write(OPD_TRACE_MEMORY_TIMELINE_RAW, &options), "[]\n");
-  options.device = "the moon";
   opd_buffer *bytes = nullptr;
+  for (const auto form : {OPD_TRACE_MEMORY_TIMELINE, OPD_TRACE_MEMORY_TIMELINE_RAW, OPD_TRACE_MEMORY_TIMELINE_HTML}) {
+    options.device = "cuda:0";
+    expect_error(opd_trace_write(trace.get(), form, &options, &bytes), OPD_INVALID_ARGUMENT,
+                 "the trace has no memory of cuda:0; it has that of cpu:0");
+  }
+  options.device = "the moon";
   expect_error(opd_trace_write(trace.get(), OPD_TRACE_MEMORY_TIMELINE, &options, &bytes), OPD_INVALID_ARGUMENT,
                "\"the moon\" is not a device");
 }

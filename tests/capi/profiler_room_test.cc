@@ -33,7 +33,16 @@ std::string only(const LogMessages &log) {
   return log.text();
 }
 
-TEST(AFile, CountsLostEventsIfItCannotGrow) {
+// Ends a recording whose file could not be written.
+Trace end_incomplete(const Profiler &profiler, const std::string &path) {
+  opd_trace *none = nullptr;
+  expect_error(opd_profiler_stop(profiler.get(), &none), OPD_IO,
+               "the recording has ended, but is not complete: cannot write " + path + ": File too large");
+  EXPECT_EQ(none, nullptr);
+  return Trace::load(path.c_str());
+}
+
+TEST(AFile, ThatCannotGrowIsAnErrorAndCountsLostEvents) {
   const ScratchDirectory directory;
   const std::string path = directory.file("events");
   const RecordingOptions options(path.c_str());
@@ -41,16 +50,19 @@ TEST(AFile, CountsLostEventsIfItCannotGrow) {
   const size_t least = std::filesystem::file_size(path);  // with the names that the process has
   std::optional<FileSizeLimit> limit(least + 3 * kBlock + 1000);
   const LogMessages log;
-  const Trace trace = record(options, [] {
-    add_equal_marks(20'000);
-    for (int i = 0; i < 10; ++i) std::thread([] { add_equal_marks(100); }).join();
-  });
+  const Profiler profiler(&options);
+  profiler.start();
+  add_equal_marks(20'000);
+  while (log.all().empty()) std::this_thread::yield();  // the program is told at once
+  for (int i = 0; i < 10; ++i) std::thread([] { add_equal_marks(100); }).join();
+  const Trace trace = end_incomplete(profiler, path);
   limit.reset();
   EXPECT_GE(num_spans(trace), 3 * 950u);
   EXPECT_EQ(num_spans(trace) + trace.dropped(), 21'000u);
-  const auto names = names_of(Trace::load(path.c_str()));
-  EXPECT_EQ(names, std::vector<std::string>(num_spans(trace), "mark")) << "what found no room in it is beside it";
-  EXPECT_NE(only(log).find(path + ": File too large"), std::string::npos) << only(log);
+  EXPECT_EQ(names_of(trace), std::vector<std::string>(num_spans(trace), "mark"));
+  EXPECT_TRUE(trace.table().starts_with("Dropped events: " + std::to_string(trace.dropped()) + "\n"));
+  EXPECT_EQ(only(log),
+            "events of a recording are lost, and counted as dropped: cannot write " + path + ": File too large\n");
   // Where there is room again, the path is free, though threads still have blocks of the file.
   EXPECT_EQ(num_spans(record(options, [] { add_equal_marks(3); })), 3u);
 }
@@ -79,14 +91,57 @@ TEST(AFile, IsUnmappedIfItsEndCannotBeWritten) {
   profiler.start();
   add_equal_marks(5);
   std::optional<FileSizeLimit> limit(std::filesystem::file_size(path + ".live"));
-  const Trace trace = profiler.stop();
+  const Trace trace = end_incomplete(profiler, path);
   limit.reset();
   EXPECT_EQ(num_spans(trace) + trace.dropped(), 5u);
-  EXPECT_EQ(num_spans(Trace::load(path.c_str())), num_spans(trace));
 
   const std::string other = directory.file("other");
   record(RecordingOptions(other.c_str()), [] { add_equal_marks(1); });  // this thread lets go of its block
   EXPECT_EQ(bytes_of("/proc/self/maps").find(path + ".live"), std::string::npos);
+}
+
+TEST(AFile, ThatLosesACycleRecordsTheNext) {
+  const ScratchDirectory directory;
+  const std::string path = directory.file("events");
+  RecordingOptions options(path.c_str());
+  options.active = 1;
+  const Profiler profiler(&options);
+  profiler.start();
+  std::optional<FileSizeLimit> limit(std::filesystem::file_size(path + ".live"));
+  opd_trace *none = nullptr;
+  expect_error(opd_profiler_step(profiler.get(), &none), OPD_IO, "cannot write " + path);
+  limit.reset();
+  EXPECT_TRUE(profiler.step().get());
+  profiler.stop();
+}
+
+// A callback may do what the program may do anywhere.
+TEST(AFile, ThatCannotGrowMayBeEndedByTheLogCallback) {
+  const ScratchDirectory directory;
+  const std::string path = directory.file("events");
+  const RecordingOptions options(path.c_str());
+  const Profiler profiler(&options);
+  std::atomic<bool> has_ended{false};
+  opdyno::set_log([&](opd_log_level, const char *) {
+    add_equal_marks(10);
+    end_incomplete(profiler, path);
+    has_ended = true;
+  });
+  profiler.start();
+  std::optional<FileSizeLimit> limit(std::filesystem::file_size(path + ".live"));
+  add_equal_marks(5'000);
+  while (!has_ended) std::this_thread::yield();
+  limit.reset();
+  opd_log_set_callback(nullptr, nullptr, nullptr);
+}
+
+TEST(ATrace, LogsItsDroppedEventsIfAFormCannotShowThem) {
+  RecordingOptions options;
+  options.max_events = 3;
+  const Trace trace = record(options, [] { add_equal_marks(5); });
+  const LogMessages log;
+  trace.write(OPD_TRACE_STACKS);
+  EXPECT_EQ(only(log), "the trace lacks 2 events that were dropped; the written form has no place to say so\n");
 }
 
 TEST(AFile, GivesItsTraceIfTheNextFileCannotBeOpened) {

@@ -34,6 +34,13 @@ class TraceFiles(CliTest):
         self.assertIn("Self CPU time total: ", whole)
         self.assertTrue(self.succeeds("trace", "table", "screen.events", "--top", "5").startswith("Operator  "))
 
+    def test_a_table_of_nothing_has_a_header_and_a_sentence(self):
+        record("nothing.events", 0)
+        for words in ((), ("--wide",), ("--top", "3"), ("--sort", "total")):
+            lines = self.succeeds("trace", "table", "nothing.events", *words).splitlines()
+            self.assertRegex(lines[0], r"^Operator +Time +Share +Calls")
+            self.assertEqual(["No program, operator or range ran while this was recorded.", "nothing.events: 0 spans"], lines[1:])
+
     def test_the_table_is_sorted_by_what_is_asked_for(self):
         record("sorted.events", 3)
         for key in ("self", "total", "mean", "calls"):
@@ -67,7 +74,7 @@ class TraceFiles(CliTest):
         content[(1 << 16) + 5000] ^= 1
         (WORK / "damaged.events").write_bytes(content)
         text = self.succeeds("trace", "table", "damaged.events")
-        found = re.search(r"damaged.events: (\d+) spans; (\d+) more found no room, were overwritten or are damaged\n$", text)
+        found = re.search(r"^damaged.events: (\d+) spans; (\d+) more found no room, were overwritten or are damaged\n", text)
         self.assertEqual(6000, int(found[1]) + int(found[2]))
 
     def test_the_page_goes_to_a_file(self):

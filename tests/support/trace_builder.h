@@ -61,7 +61,7 @@ class TraceBuilder {
     made.thread_id = thread_id;
     made.thread_name = std::move(thread_name);
     made.dropped = track_.part(0).dropped;
-    made.add_events(track_.chunks_from(0), 0, 1);
+    made.add_events(track_.chunks_from(0), 0, {.recordings = 1});
     return made;
   }
   TraceParts parts(ClockCalibration line, int64_t thread_id = 42, std::string thread_name = "main") {

@@ -24,6 +24,7 @@ from typing import Any
 
 from . import _itt as itt
 from . import _native
+from ._device import Device
 from ._dumps import Dumps
 from ._report import Trace
 from ._time import nanoseconds
@@ -175,6 +176,8 @@ class _KinetoProfile(Forms):
         `start` fails.
         """
         self.activities = supported_activities() if activities is None else set(_known_activities(activities))
+        if activities is not None:
+            _warn_of_absent_devices(self.activities)
         _expect(self.activities, "activities must have at least one member that is supported here, as CPU is")
         self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
         self.with_flops, self.with_modules, self.experimental_config = with_flops, with_modules, experimental_config
@@ -213,7 +216,8 @@ class _KinetoProfile(Forms):
         _native.opd_profiler_start(self._profiler)
 
     def stop(self) -> None:
-        """Ends the recording at once. Runs of programs and ranges that have not ended are in the trace, marked as open."""
+        """Ends the recording at once. Runs of programs and ranges that have not ended are in the trace, marked as open.
+        OSError if the file could not be written, as on a full disk: the trace has what was written before."""
         self._stop()
 
     def prepare_trace(self) -> None:
@@ -228,8 +232,12 @@ class _KinetoProfile(Forms):
         self._stop()
 
     def _stop(self) -> bool:
-        if self._keep(_native.opd_profiler_stop(self._profiler)):
-            return True
+        try:
+            if self._keep(_native.opd_profiler_stop(self._profiler)):
+                return True
+        except OSError:  # the recording has ended, and the file has what was written before the error
+            self._is_in_file, self._file_state = self._file is not None, self._state_of_file()
+            raise
         self._is_in_file = self._file is not None and self._has_no_steps()
         self._file_state = self._state_of_file()
         return self._is_in_file
@@ -294,6 +302,12 @@ def _known_activities(activities: Iterable[Any]) -> list[ProfilerActivity]:
         else:
             warnings.warn(f"the activity {name} is not supported here and is left out", stacklevel=4)
     return found
+
+
+def _warn_of_absent_devices(activities: set[ProfilerActivity]) -> None:
+    for activity in (ProfilerActivity.CUDA, ProfilerActivity.OPENCL):
+        if activity in activities and not Device(activity.name.lower(), 0).exist:
+            warnings.warn(f"no {activity.name} device can be used here, so the trace has no work of one", stacklevel=4)
 
 
 class profile(_KinetoProfile):  # noqa: N801  torch.profiler's name
@@ -390,7 +404,10 @@ class profile(_KinetoProfile):  # noqa: N801  torch.profiler's name
         super().start()
 
     def stop(self) -> None:
-        """Ends the recording at once. Runs of programs and ranges that have not ended are in the trace, marked as open."""
+        """Ends the recording at once. Runs of programs and ranges that have not ended are in the trace, marked as open.
+        OSError if the file could not be written, as on a full disk: the trace has what was written before."""
+        if self.schedule is not None and self.step_num == 0:
+            warnings.warn("the profile has a schedule, but step() was never called, so only its first step ran", stacklevel=2)
         if self._stop() and self.on_trace_ready:
             self.on_trace_ready(self)
 
@@ -418,7 +435,11 @@ class profile(_KinetoProfile):  # noqa: N801  torch.profiler's name
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self.stop()
+        try:
+            self.stop()
+        except OSError:
+            if exception[0] is None:  # else the block's own exception goes on; the log has a warning about the file
+                raise
 
 
 record_function = _native.record_function  # native/record_function.cc

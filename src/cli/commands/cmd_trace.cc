@@ -49,11 +49,13 @@ Report rows_by(const Report &report, TraceOrder order) {
 
 std::string times_by_name(const Args &args, const Trace &trace) {
   const auto order = static_cast<TraceOrder>(args.choice("sort", {"self", "total", "mean", "calls"}));
-  if (wants_summary(args)) {
+  const Report report = trace.report(OPD_TRACE_KEY_AVERAGES);
+  const bool is_empty = report.count() == 0;  // then the table is empty, too, but the summary has its header
+  if (wants_summary(args) || is_empty) {
     auto options = opdyno::defaults(opd_report_write_options_init);
     options.sort = !args.has("sort");
-    const Report report = trace.report(OPD_TRACE_KEY_AVERAGES);
-    return summary_of(options.sort ? report : rows_by(report, order), args, options);
+    return summary_of(options.sort ? report : rows_by(report, order), args, options) +
+           (is_empty ? "No program, operator or range ran while this was recorded.\n" : "");
   }
   const char *const keys[] = {"self_cpu_time_total", "cpu_time_total", "cpu_time", "count"};  // order: TraceOrder
   auto options = opdyno::defaults(opd_trace_write_options_init);
@@ -118,6 +120,7 @@ Exit run_trace(const Args &args) {
   const Trace trace = read_recording(file);
   if (action == "view") view(args, file, trace);
   else if (action == "recover") recover(args, file, trace);
+  else if (trace.dropped()) print(cat(summary(file, trace), times_by_name(args, trace)));  // the numbers lack these
   else print(cat(times_by_name(args, trace), summary(file, trace)));
   return Exit::ok;
 }

@@ -86,8 +86,10 @@ struct RecordingHeader {
   uint64_t began, ended;  // ticks; ended: 0 if it was not finished
   uint64_t other_drops;   // events of threads that have no block
   int64_t process_id;
-  int64_t clock_error_ns;                           // as in TraceProcess
-  char process_name[64], host[72], clock_name[72];  // as in TraceProcess; NUL-terminated
+  int64_t clock_error_ns;           // as in TraceProcess
+  char process_name[64], host[64];  // as in TraceProcess; NUL-terminated
+  uint64_t runs_after;              // as in EventFilter
+  char clock_name[72];              // as host
 };
 
 // In FILE.live, this word of the block counts the events dropped so far by threads without a block.

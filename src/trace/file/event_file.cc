@@ -99,7 +99,11 @@ std::shared_ptr<EventFile> EventFile::create(const EventFileOptions &options) {
 }
 
 EventFile::EventFile(const EventFileOptions &options)
-    : options_(options), live_path_(options.path + ".live"), id_(random_id()), most_blocks_(blocks_for(options)) {
+    : options_(options),
+      live_path_(options.path + ".live"),
+      id_(random_id()),
+      most_blocks_(blocks_for(options)),
+      failure_(options.path) {
   try {
     while (!open_live()) {}
     is_complete_ = true;  // if a later step fails, close() removes FILE.live, which has no events
@@ -111,7 +115,7 @@ EventFile::EventFile(const EventFileOptions &options)
     if (::ftruncate(file_, 0)) fail_errno("cannot empty", options_.path, errno);
     // Sync FILE.live first: if a thread seals a block between the two syncs, the second one includes it.
     if (const std::chrono::nanoseconds interval(options_.flush_interval_ns); interval.count() > 0)
-      flush_ = std::make_unique<PeriodicFlush>(interval, std::vector{live_file_, file_});
+      flush_ = std::make_unique<PeriodicFlush>(interval, std::vector{live_file_, file_}, failure_);
     is_complete_ = false;
   } catch (...) {
     close();
@@ -168,8 +172,8 @@ void EventFile::become_private() noexcept {
   ::close(std::exchange(file_, -1));
 }
 
-void EventFile::begin(Recordings recordings, uint64_t ticks) {
-  recordings_ = recordings;
+void EventFile::begin(const EventFilter &events, uint64_t ticks) {
+  events_ = events;
   began_ = ticks;
   const RecordingHeader header = describe();
   for (const size_t at : {size_t{0}, RecordingHeader::kSecondCopy})
@@ -191,7 +195,7 @@ RecordingHeader EventFile::describe() const {
   header.type = BlockType::kRecording;
   header.version = RecordingHeader::kVersion;
   header.clock = process.clock;
-  header.recordings = recordings_;
+  header.recordings = events_.recordings, header.runs_after = events_.runs_after;
   header.anchor_ticks = line.anchor.ticks, header.anchor_ns = line.anchor.ns, header.ns_per_tick = line.ns_per_tick;
   header.unix_offset_ns = process.unix_offset_ns;
   header.sample_interval = options_.sample_interval;
@@ -436,10 +440,14 @@ bool EventFile::end_threads() noexcept {
 
 // The order matters: first no thread changes anything, then all events are in FILE, then the names and records behind
 // them, and last the header, which says whether all is there.
-void EventFile::finish(uint64_t ended) noexcept try {
+void EventFile::finish(uint64_t ended) noexcept {
   if (!is_of_this_process()) return;
   end_changes();
-  if (flush_ && flush_->error()) note(flush_->error());
+  complete(ended);
+  failure_.end();  // without the lock, because a log callback runs
+}
+
+void EventFile::complete(uint64_t ended) noexcept try {
   flush_.reset();  // without the lock, because the disk may take long
   std::scoped_lock lock(guard_);
   bool is_complete = end_threads();
@@ -459,16 +467,5 @@ void EventFile::finish(uint64_t ended) noexcept try {
   if (::fdatasync(file_) && errno != EINVAL) note(errno), is_complete = false;
   is_complete_ = is_complete;
 } catch (const std::exception &) { note(ENOMEM); }
-
-void EventFile::note(int error_number) noexcept {
-  // Only the first error is kept: later ones mostly follow from it.
-  int none = 0;
-  error_.compare_exchange_strong(none, error_number);
-}
-
-std::string EventFile::problem() const {
-  if (const int error = error_.load()) return concat(options_.path, ": ", error_text(error));
-  return is_full_.load() ? concat(options_.path, " has its ", options_.max_bytes, " bytes") : "";
-}
 
 }  // namespace opd

@@ -9,6 +9,7 @@
 #include "base/object.h"
 #include "base/static_guard.h"
 #include "trace/file/thread_block.h"
+#include "trace/file/write_failure.h"
 
 namespace opd {
 
@@ -35,8 +36,8 @@ class EventFile : public std::enable_shared_from_this<EventFile> {
   ~EventFile();                                         // if finish() was not called, the files stay as after a crash
   EventFile(const EventFile &) = delete;
 
-  void begin(Recordings recordings, uint64_t ticks);  // takes the recording's bit and its start; called before threads
-                                                      // record
+  void begin(const EventFilter &events,
+             uint64_t ticks);  // `ticks`: start of the recording; called before threads record
   // Returns a block for the calling thread; null if the file has no room for it.
   std::shared_ptr<ThreadBlock> begin_thread(int64_t thread_id, const std::string &thread_name) noexcept;
   void end_thread(ThreadBlock &block) noexcept;  // called by the thread
@@ -46,8 +47,8 @@ class EventFile : public std::enable_shared_from_this<EventFile> {
   // Removes FILE.live, and lets other recordings write FILE. Call it after finish(), when no thread reads the files.
   // Threads may hold the object until they record again.
   void close() noexcept;
-  // The message of the first failed write that lost events; "" if there was none.
-  std::string problem() const;
+  int error() const { return failure_.error(); }       // errno of the first failed write; 0: none
+  bool has_reached_limit() const { return is_full_; }  // events were left out because of max_bytes
 
   // False in a forked child: the child has the object, but the files are its parent's.
   bool is_of_this_process() const { return generation_ == fork_generation(); }
@@ -57,7 +58,7 @@ class EventFile : public std::enable_shared_from_this<EventFile> {
 
   // The members below are for blocks of threads.
   uint64_t id() const { return id_; }
-  Recordings recordings() const { return recordings_; }
+  const EventFilter &events() const { return events_; }
   bool has_name(NameId name) const {
     return name < names_written_.load(std::memory_order_acquire) || name >= kMostNames;
   }
@@ -81,6 +82,7 @@ class EventFile : public std::enable_shared_from_this<EventFile> {
   void lock(int file, const std::string &path) const;
   RecordingHeader describe() const;
   void end_changes() noexcept;                             // waits for all threads
+  void complete(uint64_t ended) noexcept;                  // writes what is left of FILE
   std::unique_ptr<MappedBlock> add_block(BlockType type);  // adds a block to FILE.live
   void add_text(Texts &texts, uint32_t number, std::string_view text);
   void add_names_up_to(NameId last) noexcept;  // this function and those below are called under the lock
@@ -91,7 +93,7 @@ class EventFile : public std::enable_shared_from_this<EventFile> {
   bool write_whole(MappedBlock &block) noexcept;  // writes the block after the events
   bool write_header(const RecordingHeader &header) noexcept;
   bool write_at(uint64_t offset, const void *data, size_t size) noexcept;
-  void note(int error_number) noexcept;
+  void note(int error_number) noexcept { failure_.note(error_number, events_.recordings && !is_finished_); }
   void become_private() noexcept;  // called in a forked child
 
   const EventFileOptions options_;
@@ -100,12 +102,12 @@ class EventFile : public std::enable_shared_from_this<EventFile> {
   const uint64_t id_;
   const uint64_t most_blocks_;  // limit for blocks of events
   int file_ = -1, live_file_ = -1;
-  Recordings recordings_ = 0;
+  EventFilter events_{};
   uint64_t began_ = 0;
   std::atomic<uint64_t> blocks_written_{0};  // blocks of events, including overwritten and failed ones
   std::atomic<NameId> names_written_{0};
   std::atomic<StackId> stacks_written_{1};  // stack ids start at 1
-  std::atomic<int> error_{0};               // errno of the first failed write
+  WriteFailure failure_;
   std::atomic<bool> is_full_{false};
   std::atomic<bool> is_finished_{false};  // set under the lock; from then on no thread gets a block
 

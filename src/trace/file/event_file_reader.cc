@@ -222,7 +222,7 @@ class Reader {
     std::memcpy(chunk->words() + kHeaderWords, block.words(), front);
     if (back) std::memcpy(static_cast<void *>(chunk->event(state.count - 1u)), block.events(state.count), back);
     uint64_t made = header.produced[state.sequence % 2];
-    for (uint32_t i = 0; i < state.count; ++i) made += (chunk->event(i)->recordings & header_->recordings) != 0;
+    for (uint32_t i = 0; i < state.count; ++i) made += events().takes(*chunk->event(i));
     thread.produced = std::max(thread.produced, made);
     chunk->count.store(state.count);
     thread.blocks.emplace(state.sequence, EventBlock{header, std::move(chunk), made});
@@ -282,6 +282,8 @@ class Reader {
     }
   }
 
+  EventFilter events() const { return {static_cast<Recordings>(header_->recordings), header_->runs_after}; }
+
   TraceProcess make_process() {
     TraceProcess process;
     process.id = header_->process_id;
@@ -319,20 +321,19 @@ class Reader {
     TraceTrack &track = parts.tracks.emplace_back();
     track.thread_id = thread.id;
     track.thread_name = thread.name;
-    const Recordings recordings = parts.processes[0].recordings;
     uint64_t kept = 0, first = 0;
     for (auto &[sequence, block] : thread.blocks) {
       Chunk &chunk = *block.chunk;
       EventCheck check(numbers_, line_, chunk, block.state().top);
       for (uint32_t i = 0; i < block.state().count; ++i) {
         Event &event = *chunk.event(i);
-        if (!(event.recordings & recordings)) continue;
+        if (!events().takes(event)) continue;
         if (check.repair(event)) ++kept, end_ = std::max(end_, event.end);
         else event.recordings = 0;
       }
       chunk.first = first;
       first += block.state().count;
-      track.add_events({block.chunk}, chunk.first, recordings);
+      track.add_events({block.chunk}, chunk.first, events());
     }
     track.dropped = thread.dropped + (thread.produced > kept ? thread.produced - kept : 0);
   }

@@ -13,14 +13,15 @@
 #include "base/error.h"
 #include "base/signals.h"
 #include "base/static_guard.h"
+#include "trace/file/write_failure.h"
 
 namespace opd {
 
 class PeriodicFlush {
  public:
-  // Syncs `files` in their order; the caller keeps them open. Throws OPD_IO if no thread can be started.
-  PeriodicFlush(std::chrono::nanoseconds interval, std::vector<int> files)
-      : interval_(interval), files_(std::move(files)) {
+  // Syncs `files` in their order; the caller keeps them open, and `failure`. Throws OPD_IO if no thread can be started.
+  PeriodicFlush(std::chrono::nanoseconds interval, std::vector<int> files, WriteFailure &failure)
+      : interval_(interval), files_(std::move(files)), failure_(failure) {
     const auto body = [](void *flush) -> void * {
       static_cast<PeriodicFlush *>(flush)->run();
       return nullptr;
@@ -35,21 +36,19 @@ class PeriodicFlush {
   }
   PeriodicFlush(const PeriodicFlush &) = delete;
 
-  int error() const { return error_.load(); }  // errno of the first failed sync; 0: none
-
  private:
   void run() noexcept {
     while (!ends_.try_acquire_for(interval_))
       for (const int file : files_)
         // EINVAL: the file does not support syncing.
-        if (int none = 0; ::fdatasync(file) && errno != EINVAL) error_.compare_exchange_strong(none, errno);
+        if (::fdatasync(file) && errno != EINVAL) failure_.note(errno, true);
   }
 
   const std::chrono::nanoseconds interval_;
   const std::vector<int> files_;
   const uint32_t generation_ = fork_generation();
   std::binary_semaphore ends_{0};
-  std::atomic<int> error_{0};
+  WriteFailure &failure_;
   pthread_t thread_{};
 };
 

@@ -128,7 +128,7 @@ uint64_t ThreadBlock::seal() {
   // After the seal, the open spans are no longer in FILE.live.
   const bool shows_open_spans = is_closed() && std::atomic_ref(live.num_open_spans).load(std::memory_order_acquire) > 0;
   if (state.count == 0 && !shows_open_spans) return produced;
-  for (uint32_t i = 0; i < state.count; ++i) produced += (block_->event(i)->recordings & file_->recordings()) != 0;
+  for (uint32_t i = 0; i < state.count; ++i) produced += file_->events().takes(*block_->event(i));
   file_->write_events(live, block_->words() + kHeaderWords, block_->event(std::max<uint32_t>(state.count, 1) - 1));
   BlockState next{state.sequence + 1, kHeaderWords, 0};
   store(live.produced[next.sequence % 2], produced);

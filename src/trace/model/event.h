@@ -47,7 +47,7 @@ struct Event {
   Recordings recordings;  // the recordings that the event belongs to
   uint64_t run;           // number of the run, from 1 in the process; 0: none
   union {
-    DLDevice device;      // calls: device of the last tensor argument
+    DLDevice device;      // calls: device of the last tensor argument; ranges: see beginner_of()
     uint64_t parent_run;  // runs: number of the same program's run that it began in; 0: none
   };
   uint32_t location;     // calls: index of the instruction, or kNoLocation; runs: NameId of the program
@@ -58,6 +58,18 @@ struct Event {
   uint32_t stack;        // runs, ranges and marks: StackId of the host's stack at their start
 };
 static_assert(sizeof(Event) == 64);
+
+// The events of one recording. Its bit may be that of an ended recording whose runs have not ended. Such runs mark their
+// calls and themselves with the bit, but have lower numbers than the runs of this recording.
+struct EventFilter {
+  Recordings recordings;
+  uint64_t runs_after = 0;  // number of the last run of other recordings; 0: the bit was free
+  bool takes(const Event &event) const {
+    if (!(event.recordings & recordings)) return false;
+    return event.run > runs_after || runs_after == 0 ||
+           (event.kind != EventKind::kCall && event.kind != EventKind::kRun);
+  }
+};
 
 // In events of kAlloc, kFree and kBind, these replace `run` and the members after `device`, the memory's device. So
 // such an event has no tensors and no items. The name of an allocation is its purpose; kNoName: tensors.
@@ -92,6 +104,10 @@ inline int64_t signed_bytes(const Event &event) {  // negative for memory that w
   const auto bytes = static_cast<int64_t>(memory_change(event).bytes);
   return event.kind == EventKind::kAlloc ? bytes : event.kind == EventKind::kFree ? -bytes : 0;
 }
+
+// The system id of the thread that began a range, if another thread ended it and has its event; 0: the same thread. A
+// trace has the event on the beginner's track, without this number (TraceParts::return_ranges()).
+inline int32_t beginner_of(const Event &range) { return range.device.device_id; }
 
 // In events of kTask, these replace the members after `run`, the launching run. A task has no name: its loop is within
 // a call, a run or a range of the launching thread, which has one.

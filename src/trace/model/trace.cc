@@ -96,12 +96,12 @@ std::vector<const Event *> &TraceTrack::list_of(EventKind kind) {
   return this->*kLists[static_cast<size_t>(kind)];
 }
 
-uint64_t TraceTrack::add_events(std::vector<std::shared_ptr<Chunk>> from, uint64_t first, Recordings recordings) {
+uint64_t TraceTrack::add_events(std::vector<std::shared_ptr<Chunk>> from, uint64_t first, const EventFilter &filter) {
   for (auto &chunk : from) {
     const uint32_t count = chunk->count.load(std::memory_order_acquire);
     for (uint32_t i = static_cast<uint32_t>(first > chunk->first ? first - chunk->first : 0); i < count; ++i) {
       const Event *const event = chunk->event(i);
-      if (event->recordings & recordings) list_of(event->kind).push_back(event);
+      if (filter.takes(*event)) list_of(event->kind).push_back(event);
     }
     first = std::max(first, chunk->first + count);
     chunks.push_back(std::move(chunk));
@@ -109,16 +109,48 @@ uint64_t TraceTrack::add_events(std::vector<std::shared_ptr<Chunk>> from, uint64
   return first;
 }
 
-void TraceTrack::add_open(std::span<const Event> open) {
-  if (open.empty()) return;
-  auto chunk = Chunk::make(chunks.empty() ? 0 : chunks.back()->first + chunks.back()->count.load());
-  uint32_t count = 0;
-  for (size_t i = open.size(); i-- > 0; ++count) {  // in the order of their ends, as all events
-    *chunk->event(count) = open[i];
-    list_of(open[i].kind).push_back(chunk->event(count));
+void TraceTrack::add_copies(const std::vector<Event> &events) {
+  constexpr size_t kMost = 512;  // in one chunk
+  for (size_t first = 0; first < events.size(); first += kMost) {
+    auto chunk = Chunk::make(chunks.empty() ? 0 : chunks.back()->first + chunks.back()->count.load());
+    uint32_t count = 0;
+    for (const Event &event : std::span(events).subspan(first, std::min(kMost, events.size() - first))) {
+      *chunk->event(count) = event;
+      list_of(event.kind).push_back(chunk->event(count++));
+    }
+    chunk->count.store(count);
+    chunks.push_back(std::move(chunk));
   }
-  chunk->count.store(count);
-  chunks.push_back(std::move(chunk));
+}
+
+void TraceParts::return_ranges() {
+  std::map<std::pair<uint32_t, int64_t>, std::vector<Event>> returned;  // by process and thread
+  for (TraceTrack &track : tracks)
+    std::erase_if(track.ranges, [&](const Event *range) {
+      const int64_t beginner = beginner_of(*range);
+      if (beginner == 0 || range->kind != EventKind::kRange) return false;
+      Event &copy = returned[{track.process, beginner}].emplace_back(*range);
+      copy.device.device_id = 0;
+      return true;
+    });
+  for (auto &[thread, ranges] : returned) {
+    const auto is_its = [&](const TraceTrack &track) {
+      return std::pair(track.process, track.thread_id) == thread && !track.device;
+    };
+    auto track = std::ranges::find_if(tracks, is_its);
+    if (track == tracks.end()) {  // the thread has no other events
+      track = tracks.emplace(tracks.end());
+      track->process = thread.first, track->thread_id = thread.second;
+    }
+    // A file may still show such a range as open, if its thread has added nothing since.
+    std::ranges::sort(ranges, {}, &Event::begin);
+    std::erase_if(track->ranges, [&](const Event *range) {
+      return range->is_open && std::ranges::binary_search(ranges, range->begin, {}, &Event::begin);
+    });
+    std::ranges::stable_sort(ranges, {}, &Event::end);
+    track->add_copies(ranges);
+    std::ranges::stable_sort(track->ranges, {}, &Event::end);
+  }
 }
 
 void TraceParts::finish_tracks(const char *name_of_lost, uint64_t lost) {
@@ -264,6 +296,7 @@ std::vector<int64_t> TraceParts::distinct_ids() const {
 
 namespace {
 TraceParts divided(TraceParts parts) {
+  parts.return_ranges();
   parts.divide_device_work();
   return parts;
 }

@@ -90,10 +90,11 @@ struct TraceTrack {
   std::array<const std::vector<const Event *> *, 8> lists() const {
     return {&runs, &ranges, &calls, &memory, &binds, &tasks, &device_work, &counters};
   }
-  // Adds the chunks' events from number `first` on that belong to the recordings. Returns the number of the next event.
-  uint64_t add_events(std::vector<std::shared_ptr<Chunk>> from, uint64_t first, Recordings recordings);
+  // Adds the chunks' events from number `first` on that pass the filter. Returns the number of the next event.
+  uint64_t add_events(std::vector<std::shared_ptr<Chunk>> from, uint64_t first, const EventFilter &filter);
   // Adds open spans, outermost first.
-  void add_open(std::span<const Event> open);
+  void add_open(std::span<const Event> open) { add_copies({open.rbegin(), open.rend()}); }
+  void add_copies(const std::vector<Event> &events);  // in the order of their ends
 };
 
 struct TraceParts {
@@ -125,6 +126,8 @@ struct TraceParts {
   // For one process: drops runs, ranges and steps that began after the tick, and other events that ended after it. For
   // work of devices, the time of the launch counts.
   void drop_after(uint64_t tick);
+  // Moves ranges that another thread ended to the tracks of the threads that began them.
+  void return_ranges();
   // Moves the work of each stream from the track of the thread that read its times to a track of its own, after the
   // tracks of threads.
   void divide_device_work();

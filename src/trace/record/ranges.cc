@@ -54,9 +54,11 @@ template <class Complete>
   }
 }
 
-[[gnu::always_inline]] inline void add_range(Track &track, Recordings recordings, const OpenSpan &range, uint64_t end) {
+[[gnu::always_inline]] inline void add_range(Track &track, Recordings recordings, const OpenSpan &range, uint64_t end,
+                                             int32_t beginner = 0) {
   add_event(track, recordings, range.begin, end, [&](Event &event) {
     event.kind = range.kind;
+    event.device.device_id = beginner;
     event.name = range.name;
     event.run = range.run;
     event.stack = range.stack;
@@ -86,13 +88,37 @@ uint64_t begin_range_slowly(NameId name) noexcept try {
   return begin;
 } catch (const std::bad_alloc &) { return 0; }
 
+namespace {
+
+// The event is on the calling thread's track and names the thread that began the range, because only a thread itself may
+// write its track.
+void end_range_of_another_thread(uint64_t begin, uint64_t end) {
+  Recorder &recorder = Recorder::get();
+  std::optional<OpenSpan> range;
+  int32_t beginner = 0;
+  {
+    const std::scoped_lock lock(recorder.guard);
+    for (const auto &track : recorder.tracks) {
+      if (track->is_lost() || !(range = track->take_open_range(begin))) continue;
+      beginner = static_cast<int32_t>(track->thread_id());
+      break;
+    }
+  }
+  if (!range) return;  // ended before, or began before the recordings of now
+  const auto recordings = read_recordings(Interest::kEndedRanges);
+  add_range(recorder.track(), recordings, *range, end, beginner);
+  raise_alarms(recordings, range->name, begin, end);
+}
+
+}  // namespace
+
 void end_range(uint64_t begin) noexcept try {
   if (!begin) return;
   const uint64_t end = ticks_of(tick_clock());
   Track &track = Recorder::get().track();
   OpenSpans &spans = track.open_spans();
   const uint32_t found = spans.find(begin);
-  if (!found) return;
+  if (!found) return end_range_of_another_thread(begin, end);
   if (goes_to_itt()) end_itt_task();
   struct Popped {
     Track &track;

@@ -8,8 +8,8 @@
 
 namespace opd {
 
-// begin_range() returns 0 if nothing records ranges, else the tick of the start, which the same thread passes to
-// end_range(). A range belongs to the recordings that run at its start and at its end, or that end within it. A tool
+// begin_range() returns 0 if nothing records ranges, else the tick of the start, which is passed to end_range(), on any
+// thread. On another thread it takes a lock and a search of all threads' open spans. A range belongs to the recordings that run at its start and at its end, or that end within it. A tool
 // that listens to ranges counts as a recording here.
 uint64_t begin_range_slowly(NameId name) noexcept;
 inline uint64_t begin_range(NameId name) { return is_recording(Interest::kRanges) ? begin_range_slowly(name) : 0; }
@@ -21,7 +21,7 @@ int32_t push_range(std::string_view name) noexcept;
 int32_t pop_range() noexcept;
 
 // ---- tasks of parallel loops, on the threads that run them. Cost: a load for each loop if no recording asks for them,
-// else some 100 ns a task.
+// else about 100 ns a task.
 
 // The facts that the tasks of one loop share.
 struct ParallelLoop {

@@ -55,6 +55,11 @@ Track &Recorder::track_slowly(Track *track) {
 // thread that ever existed would take memory.
 bool Recorder::is_forgotten(Track &track) const {
   if (!track.has_ended() && !track.is_lost()) return false;
+  // Another thread may end the open ranges of an ended one. If a program leaves ranges open in ever new threads, their
+  // tracks must not fill the memory.
+  constexpr size_t kManyTracks = 4096;
+  const bool is_recorded = std::ranges::any_of(slots, [](const Slot &slot) { return slot.recording != nullptr; });
+  if (is_recorded && !track.is_lost() && tracks.size() < kManyTracks && !track.read_open_spans().empty()) return false;
   for (uint32_t place = 0; place < kMostRecordings; ++place) {
     const Slot &slot = slots[place];
     if (!slot.taken || track.part(place).id != slot.taken || slot.has_file()) continue;
@@ -183,16 +188,17 @@ void tidy_open_spans(Track &track) {
   uint64_t earliest = UINT64_MAX;
   for (const Slot &slot : Recorder::get().slots)
     if (slot.id.load()) earliest = std::min(earliest, slot.began.load(std::memory_order_relaxed));
-  track.tidy_open_spans(earliest);
+  track.open_spans().drop_before(earliest);  // no recording can own these
   std::erase_if(track.pushed_ranges(), [earliest](const Track::PushedRange &range) { return range.begin < earliest; });
   if (!track.open_spans().is_full()) return;
-  track.pushed_ranges().clear();
+  const uint64_t kept_from = track.open_spans().begin_after_forgotten();
+  std::erase_if(track.pushed_ranges(), [kept_from](const auto &range) { return range.begin < kept_from; });
   // Their recordings count the ranges that are about to be forgotten, because none of these can end any more.
   each_recording(read_recordings(Interest::kEndedRanges), [&](uint32_t place) {
     const Slot &slot = Recorder::get().slots[place];
     const uint64_t id = slot.id.load();
     if (!id || !enter(track, place, id)) return;
-    for (size_t i = track.open_spans().num_ranges_since(slot.began.load(std::memory_order_relaxed)); i > 0; --i)
+    for (size_t i = track.open_spans().num_forgotten_since(slot.began.load(std::memory_order_relaxed)); i > 0; --i)
       track.part(place).drop();
     leave(track, place);
   });

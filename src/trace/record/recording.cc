@@ -42,16 +42,25 @@ Ref<Recording> Recording::start(const RecordingOptions &options, std::unique_ptr
     const uint64_t taken = recorder.slots[place].taken;
     return !taken || (taken == Slot::kDraining && !recorder.has_run_under_way(place));
   };
+  // If all others run, a recording that does not wait shares such a bit, and leaves these runs out by their numbers.
+  const auto may_share = [&](uint32_t place) {
+    return !options.waits && !recording->observers_ && recorder.slots[place].taken == Slot::kDraining;
+  };
   uint32_t place = 0;
   while (place < kMostRecordings && !is_free(place)) ++place;
+  if (place == kMostRecordings) {
+    place = 0;
+    while (place < kMostRecordings && !may_share(place)) ++place;
+    recording->runs_after_ = recorder.last_run.load();
+  }
   if (place == kMostRecordings)
     fail(OPD_FAILED_PRECONDITION, kMostRecordings,
          " recordings run already in this process, which is the most; stop one first");
   Slot &slot = recorder.slots[place];
   const uint64_t began = ticks_of(tick_clock());
   // The file begins before the id is stored, because threads that see the id request blocks from the file.
-  if (recording->file_) recording->file_->begin(bit_of(place), began);
   recording->slot_ = place;
+  if (recording->file_) recording->file_->begin(recording->filter(), began);
   slot.recording = recording.get();
   slot.file = recording->file_;
   slot.dropped_of_ended = 0;
@@ -84,6 +93,8 @@ Ref<Recording> Recording::start(const RecordingOptions &options, std::unique_ptr
     if (is_asked) recordings_of(interest).fetch_or(bit_of(place), std::memory_order_release);
   return recording;
 }
+
+EventFilter Recording::filter() const { return {bit_of(slot_), runs_after_}; }
 
 bool Recording::is_of_this_thread() const {
   auto *track = static_cast<Track *>(thread_state().track);
@@ -256,9 +267,15 @@ Ref<Trace> Recording::stop() {
   leave();
   if (file_) file_->close();
   if (ending) ending.unlock();  // the program's log callback may use the profiler
-  if (const std::string problem = file_ ? file_->problem() : ""; !problem.empty())
-    log_warning("events of a recording are lost, and counted as dropped: ", problem);
+  if (file_ && file_->has_reached_limit())
+    log_warning("events of a recording are lost, and counted as dropped: ", file_->path(), " has its ",
+                options.max_bytes, " bytes");
   return trace;
+}
+
+void Recording::require_written() const {
+  if (const int error = file_ ? file_->error() : 0)
+    fail_errno("the recording has ended, but is not complete: cannot write", file_->path(), error);
 }
 
 // While the end waits for devices, other threads go on and add events. A recording that does not wait omits those.
@@ -342,7 +359,7 @@ TraceParts Recording::collect(std::vector<OpenEvents> open, bool takes) const {
   for (const Found &seen : found) starts.push_back(seen.start);
   for (size_t i = 0; i < found.size(); ++i) {  // without the lock, because there may be millions of events
     TraceTrack &track = parts.tracks[i];
-    found[i].start = track.add_events(std::exchange(track.chunks, {}), found[i].start, bit_of(slot_));
+    found[i].start = track.add_events(std::exchange(track.chunks, {}), found[i].start, filter());
     track.add_open(std::move(found[i].open).without(track));
   }
   // The next take() begins after the events that were read, and so includes those published meanwhile.

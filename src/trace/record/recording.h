@@ -58,7 +58,8 @@ class Recording final : public Object {
   // Prepares the calling thread now instead of in its first run. With a file, this takes system calls: the file gets a
   // block for the thread and all names so far. It also allocates memory for the first events: 40 us.
   void open_thread();
-  Ref<Trace> stop();  // call it once; null if the events are left in a file
+  Ref<Trace> stop();             // call it once; null if the events are left in a file
+  void require_written() const;  // after stop(): throws OPD_IO if the file could not be written
   // Returns the events so far, and goes on. Only for a recording of the calling thread alone, outside of a run.
   Ref<Trace> so_far() const;
   using Notes = std::vector<std::pair<std::string, std::string>>;
@@ -82,6 +83,7 @@ class Recording final : public Object {
   std::unique_ptr<CallObservers> take_observers() { return std::move(observers_); }
 
  private:
+  EventFilter filter() const;
   void close() noexcept;  // stops new runs; waits for those under way if options.waits
   void wait_for_runs() noexcept;
   void leave() noexcept;
@@ -93,8 +95,9 @@ class Recording final : public Object {
 
   std::unique_ptr<CallObservers> observers_;
   std::shared_ptr<EventFile> file_;
-  uint32_t slot_ = 0;  // its bit in a set of recordings
-  uint64_t id_ = 0;    // 0: not started
+  uint32_t slot_ = 0;        // its bit in a set of recordings
+  uint64_t id_ = 0;          // 0: not started
+  uint64_t runs_after_ = 0;  // as in EventFilter
   bool left_ = false;
   mutable ForkMutex ending_{LockRank::kSnapshots};  // if it does not wait: serialises its end and snapshots
 };

@@ -6,6 +6,19 @@
 
 namespace opd {
 
+namespace {
+
+// Those of the bits that other recordings have taken since the run considered all recordings. Ids increase.
+Recordings replaced_since(uint64_t considered, Recordings bits) {
+  Recordings replaced = 0;
+  each_recording(bits, [&](uint32_t place) {
+    if (Recorder::get().slots[place].id.load(std::memory_order_relaxed) > considered) replaced |= bit_of(place);
+  });
+  return replaced;
+}
+
+}  // namespace
+
 void RunRecording::begin(RunRecorder &recorder, const Source &source, const RunRecorder *outer) {
   recorder.only_run_ = recorder.outcomes_ = 0;
   if (outer) {
@@ -15,8 +28,10 @@ void RunRecording::begin(RunRecorder &recorder, const Source &source, const RunR
     each_recording(recorder.observed_, [&](uint32_t slot) {
       if (recorder.track_->part(slot).observer->is_busy()) busy |= bit_of(slot);
     });
-    const auto kept = static_cast<Recordings>(~busy);
+    const auto outer_bits = static_cast<Recordings>(recorder.recordings_ | recorder.only_run_);
+    const auto kept = static_cast<Recordings>(~(busy | replaced_since(recorder.considered_, outer_bits)));
     recorder.recordings_ &= kept, recorder.all_calls_ &= kept, recorder.observed_ &= kept, recorder.syncs_ &= kept;
+    recorder.only_run_ &= kept, recorder.outcomes_ &= kept;
     if (!recorder.recordings_) recorder.track_ = nullptr;
   }
   const bool is_new = enter_all(recorder, source.address);

@@ -101,16 +101,9 @@ class Track {
     if (in_files_) [[unlikely]]
       each_recording(in_files_, [this](uint32_t recording) { parts_[recording].file->show_open_spans(open_spans_); });
   }
-  // Drops open spans that began before `earliest`: no recording can own them. Takes the lock, because it moves spans
-  // that another thread may read.
-  void tidy_open_spans(uint64_t earliest) {
-    std::scoped_lock lock(guard_);
-    open_spans_.drop_before(earliest);
-  }
-  std::vector<OpenSpan> read_open_spans() {  // callable by any thread
-    std::scoped_lock lock(guard_);
-    return open_spans_.read();
-  }
+  // Callable by any thread.
+  std::vector<OpenSpan> read_open_spans() const { return open_spans_.read(); }
+  std::optional<OpenSpan> take_open_range(uint64_t begin) { return open_spans_.take_range(begin); }
   struct PushedRange {
     uint32_t depth;
     uint64_t begin;
@@ -138,7 +131,7 @@ class Track {
     uint32_t at, size;  // index and size, in words
   };
 
-  // In the common case, the dimensions equal those of the same call before in this chunk. A chunk has some thousand
+  // In the common case, the dimensions equal those of the same call before in this chunk. A chunk has a few thousand
   // events, and a large model as many calls. So for a new call, the last dimensions are tried.
   Event *fill(Recordings all_calls, Args args, size_t call) {
     Known &known = caches_->calls[call % kKnown];

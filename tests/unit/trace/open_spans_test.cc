@@ -102,24 +102,44 @@ TEST(OpenSpans, AreForgottenFromTheOutermostOn) {
   OpenSpans spans;
   push(spans, 1, 80);
   spans.push(span_of(81, EventKind::kRun));
-  EXPECT_EQ(spans.num_ranges_since(1), 80u);
-  EXPECT_EQ(spans.num_ranges_since(60), 21u) << "those of that tick, too, but no run";
-  EXPECT_EQ(spans.num_ranges_since(70), 11u);
   spans.pop(spans.find(75));
-  EXPECT_EQ(spans.num_ranges_since(70), 10u);
   spans.drop_before(63);
   EXPECT_EQ(open_begins(spans), (Begins{63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 76, 77, 78, 79, 80, 81}));
   EXPECT_EQ(spans.find(81), 18u);
 }
 
-TEST(OpenSpans, AreAllForgottenWhenThereAreTooMany) {
+TEST(OpenSpans, AreForgottenInPartWhenThereAreTooMany) {
+  constexpr uint64_t kLimit = 1 << 18, kForgotten = (kLimit - 64) / 2;
   OpenSpans spans;
-  push(spans, 1, 1 << 16);
+  push(spans, 1, kLimit);
   EXPECT_TRUE(spans.is_full());
-  EXPECT_EQ(spans.num_ranges_since(1), size_t{1} << 16);
-  spans.push(span_of(100'000));
+  EXPECT_EQ(spans.num_forgotten_since(1), kForgotten);
+  EXPECT_EQ(spans.num_forgotten_since(74), kForgotten - 9) << "the first forgotten one is 65";
+  EXPECT_EQ(spans.begin_after_forgotten(), kForgotten + 65);
+  spans.push(span_of(kLimit + 1));
   EXPECT_FALSE(spans.is_full());
-  EXPECT_EQ(open_begins(spans), Begins{100'000});
+  EXPECT_EQ(spans.find(kLimit + 1), kLimit - kForgotten + 1);
+  EXPECT_EQ(spans.find(kForgotten + 65), 65u);
+  EXPECT_EQ(spans.find(kForgotten + 64), 0u);
+  EXPECT_EQ(spans.find(64), 64u);
+}
+
+TEST(OpenSpans, CanBeTakenByOtherThreads) {
+  OpenSpans spans;
+  push(spans, 1, 80);
+  spans.push(span_of(81, EventKind::kRun));
+  for (const uint64_t begin : {3, 64, 65, 80}) {
+    const auto taken = spans.take_range(begin);
+    ASSERT_TRUE(taken) << begin;
+    EXPECT_EQ(taken->name, begin + 1);
+    EXPECT_EQ(taken->stack, begin + 4);
+    EXPECT_EQ(spans.find(begin), 0u);
+    EXPECT_FALSE(spans.take_range(begin)) << "only once";
+  }
+  EXPECT_FALSE(spans.take_range(81)) << "a run";
+  spans.pop(spans.find(81));
+  spans.push(span_of(82));
+  EXPECT_EQ(spans.find(82), 80u) << "the place of a span that was taken";
 }
 
 }  // namespace

@@ -5,9 +5,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <functional>
 #include <thread>
 
 #include "base/thread_state.h"
+#include "support/paths.h"
 #include "trace/record/ranges.h"
 #include "trace/record/run_recorder_inl.h"
 
@@ -190,6 +192,34 @@ TEST(Recording, AreSixteenAtMost) {
   const auto next = Recording::start({});
   a.run(1);
   EXPECT_EQ(next->stop()->num_calls(), 1u) << "no event of those before";
+}
+
+// Calls that last long may outlive many recordings that began before them.
+TEST(Recording, BeginsThoughRunsOfSixteenEndedOnesGoOn) {
+  RecordingOptions open;
+  open.waits = false;
+  const std::function<void(uint32_t)> occupy = [&](uint32_t places) {
+    const auto ended = Recording::start(open);
+    a.run(2, nullptr, [&](const RunRecorder &outer) {
+      ended->stop();
+      if (places > 1) return occupy(places - 1);
+      EXPECT_THROW(Recording::start({}), Exception) << "it would wait for the runs";
+      for (const bool in_file : {false, true}) {
+        RecordingOptions next = open;
+        if (in_file) next.file = opdyno_test::test_scratch("/shared_place.events");
+        const auto recording = Recording::start(next);
+        a.call(outer, true);
+        b.run(2);
+        a.run(2, &outer);
+        const auto trace = recording->stop();
+        EXPECT_EQ(names(trace), "ba") << in_file;
+        EXPECT_EQ(num_runs(trace), 2u);
+        EXPECT_EQ(trace->num_dropped(), 0u);
+      }
+    });
+  };
+  occupy(kMostRecordings);
+  for (uint32_t i = 0; i < kMostRecordings; ++i) Recording::start({})->stop();
 }
 
 TEST(Recording, EndsWhenItIsDropped) {
