@@ -190,7 +190,7 @@ OPD_API int32_t opd_range_is_recorded(void);
  * separate tracks.
  * @param name Result of opd_range_name(); ignored if no profiler records.
  * @return The range for opd_range_end(); 0 if no profiler records.
- * Threads: safe. Cost: some 3 ns with its end if no profiler records, else a reading of the clock. Since: 0.2
+ * Threads: safe. Cost: about 3 ns with its end if no profiler records, else a reading of the clock. Since: 0.2
  * Source: torch.profiler.record_function */
 OPD_API uint64_t opd_range_begin(uint32_t name);
 

@@ -1,5 +1,5 @@
 // Runs collectors around the calls of each thread and adds their metrics to the calls' events. Errors of collectors do
-// not end these calls. Cost: some 65 ns per call with one collector, plus the collector's own work (tools/bench:
+// not end these calls. Cost: about 65 ns per call with one collector, plus the collector's own work (tools/bench:
 // profile_collector less profile_record).
 #pragma once
 #include <deque>

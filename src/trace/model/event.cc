@@ -170,7 +170,7 @@ class Spare {
   }
 
  private:
-  static constexpr size_t kKept = 128;  // 8 MiB: some 100,000 events
+  static constexpr size_t kKept = 128;  // 8 MiB: about 100,000 events
   Spare() { chunks_.reserve(kKept); }
 
   ForkMutex guard_{LockRank::kChunks};

@@ -21,7 +21,7 @@ int32_t push_range(std::string_view name) noexcept;
 int32_t pop_range() noexcept;
 
 // ---- tasks of parallel loops, on the threads that run them. Cost: a load for each loop if no recording asks for them,
-// else some 100 ns a task.
+// else about 100 ns a task.
 
 // The facts that the tasks of one loop share.
 struct ParallelLoop {

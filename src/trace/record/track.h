@@ -138,7 +138,7 @@ class Track {
     uint32_t at, size;  // index and size, in words
   };
 
-  // In the common case, the dimensions equal those of the same call before in this chunk. A chunk has some thousand
+  // In the common case, the dimensions equal those of the same call before in this chunk. A chunk has a few thousand
   // events, and a large model as many calls. So for a new call, the last dimensions are tried.
   Event *fill(Recordings all_calls, Args args, size_t call) {
     Known &known = caches_->calls[call % kKnown];
