@@ -25,8 +25,8 @@ std::string absolute_path(const char *path) {
 DumpOptions dump_options(const opd_profiler_dump_options &how) {
   require(how.path && *how.path, "dumps need a path");
   require(how.on_error == 0 || how.on_error == 1, "on_error must be 0 or 1, but is ", how.on_error);
-  require(how.format >= OPD_TRACE_CHROME && how.format <= OPD_TRACE_MEMORY_TIMELINE_HTML, "there is no form ",
-          static_cast<int>(how.format), " of a trace");
+  require(how.format >= OPD_TRACE_CHROME && how.format <= OPD_TRACE_MEMORY_TIMELINE_HTML,
+          "format must be an opd_trace_format, but is ", static_cast<int>(how.format));
   if (how.signal) check_alarm_signal(how.signal);
   return {.path = absolute_path(how.path),
           .form = how.format,

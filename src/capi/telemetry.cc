@@ -131,8 +131,8 @@ const char *opd_telemetry_address(const opd_telemetry *telemetry) {
 opd_error *opd_telemetry_to_text(opd_telemetry *telemetry, opd_telemetry_format format, opd_buffer **out_text) {
   return guard([&] {
     OPD_REQUIRE(out_text);
-    require(format == OPD_TELEMETRY_PROMETHEUS || format == OPD_TELEMETRY_OPEN_METRICS, "there is no form ",
-            static_cast<int>(format), " of metrics");
+    require(format == OPD_TELEMETRY_PROMETHEUS || format == OPD_TELEMETRY_OPEN_METRICS,
+            "format must be an opd_telemetry_format, but is ", static_cast<int>(format));
     give_text(session_of(telemetry).text(format == OPD_TELEMETRY_OPEN_METRICS), out_text);
   });
 }

@@ -451,7 +451,8 @@ void TelemetrySession::flush(uint64_t timeout_ns) {
   changed_.notify_all();
   // If the session has ended, no thread can answer.
   if (!changed_.wait_until(lock, moment(end), [&] { return flushes_done_ >= wanted || num_threads_ == 0; }))
-    fail(OPD_DEADLINE_EXCEEDED, "the collector at ", post_->url().authority(), " has not taken all in time");
+    fail(OPD_DEADLINE_EXCEEDED, "the collector at ", post_->url().authority(),
+         " did not accept all data before the timeout");
   if (!flush_problem_.empty()) fail(OPD_IO, flush_problem_);
 }
 

@@ -61,8 +61,9 @@ Value make_fit(const Vm &vm, const FunctionInfo &function, size_t i, const View 
                               is_read_only(*static_cast<Tensor *>(object_of(arg)));
   if (arg.type == OPD_DLTENSOR || may_be_written) { return Value(copied_to(t->device, *t)); }
   if (const auto past = reinterpret_cast<uintptr_t>(t->data) % kAlignment)
-    fail(OPD_INVALID_ARGUMENT, parameter_text(function, i), " must start at a multiple of ", kAlignment, " bytes, but ",
-         describe(*t), " starts ", past, " bytes past one; copy it into a tensor of opdyno");
+    fail(OPD_INVALID_ARGUMENT, parameter_text(function, i), " must be aligned to ", kAlignment, " bytes, but ",
+         describe(*t), " starts ", past, " bytes after a multiple of ", kAlignment,
+         "; copy it into a tensor of opdyno");
   return Value(arg);
 }
 

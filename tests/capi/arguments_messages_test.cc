@@ -62,7 +62,7 @@ TEST(Messages, SayWhatIsWrongWithCollectors) {
   Handle<opd_array> names;
   for (const int kind : {-1, OPD_COLLECTOR_DEVICE + 1})
     EXPECT_EQ(told(opd_collector_list_events(static_cast<opd_collector_kind>(kind), names.out())),
-              invalid("kind is " + std::to_string(kind) + ", which is not a kind of collectors"));
+              invalid("kind must be an opd_collector_kind, but is " + std::to_string(kind)));
   for (const opd_collector_kind none :
        {OPD_COLLECTOR_TIME, OPD_COLLECTOR_MEMORY, OPD_COLLECTOR_NVML, OPD_COLLECTOR_DEVICE}) {
     check(opd_collector_list_events(none, names.out()));
@@ -92,7 +92,7 @@ TEST(Messages, SayWhatIsWrongWithPrograms) {
   Handle<opd_buffer> text;
   for (const int format : {-1, 77})
     EXPECT_EQ(told(opd_executable_write(program.get(), static_cast<opd_executable_format>(format), text.out())),
-              invalid("format is " + std::to_string(format) + ", which is not a format of executables"));
+              invalid("format must be an opd_executable_format, but is " + std::to_string(format)));
   Handle<opd_executable_builder> builder;
   check(opd_executable_builder_create(builder.out()));
   check(opd_executable_builder_begin_function(builder.get(), "f", 2, nullptr));
@@ -109,7 +109,7 @@ TEST(Messages, SayWhatIsWrongWithPrograms) {
   EXPECT_EQ(emitted([](opd_instruction &i) { i.callee = "g", i.num_args = -1; }),
             invalid("num_args must be >= 0, but is -1"));
   EXPECT_EQ(emitted([](opd_instruction &i) { i.opcode = static_cast<decltype(i.opcode)>(99); }),
-            invalid("opcode is 99, which is not an opcode"));
+            invalid("opcode must be an opd_opcode, but is 99"));
   // The usual names of parameters.
   EXPECT_EQ(emitted([](opd_instruction &i) { i.opcode = OPD_OPCODE_RET, i.reg = 1; }), "accepted");
   check(opd_executable_builder_end_function(builder.get()));
@@ -177,7 +177,8 @@ TEST(Messages, SayWhatIsWrongWithReports) {
   EXPECT_EQ(set_call("n", OPD_METRIC_COUNT, one), "OPD_ALREADY_EXISTS: the call has a metric \"n\" already");
   for (const opd_metric_kind kind : {OPD_METRIC_NONE, OPD_METRIC_JSON, static_cast<opd_metric_kind>(-3)})
     EXPECT_EQ(set_call("m", kind, one),
-              invalid("the kind of m is " + std::to_string(kind) + ", which is not a kind of metric"));
+              invalid("the kind of m must be from OPD_METRIC_COUNT (1) to OPD_METRIC_HERTZ (7), but is " +
+                      std::to_string(kind)));
   EXPECT_EQ(set_call("m", OPD_METRIC_STRING, bad), invalid("the text of m is not UTF-8"));
   EXPECT_EQ(set_call("m", OPD_METRIC_STRING, one), invalid("m must be a string, but is int"));
   EXPECT_EQ(set_call("m", OPD_METRIC_COUNT, word), invalid("m must be int, but is const char*"));
@@ -195,7 +196,7 @@ TEST(Messages, SayWhatIsWrongWithReports) {
   EXPECT_EQ(set(OPD_REPORT_DEVICES, nullptr, "m", OPD_METRIC_COUNT, one), device);
   EXPECT_EQ(set(OPD_REPORT_CALLS, "cpu0", "m", OPD_METRIC_COUNT, one), device);
   const auto other = static_cast<opd_report_section>(9);
-  const std::string section = invalid("section is 9, which is not a section of reports");
+  const std::string section = invalid("section must be an opd_report_section, but is 9");
   EXPECT_EQ(set(other, nullptr, "m", OPD_METRIC_COUNT, one), section);
   const Report report = builder.finish();
   Handle<opd_report> made;
@@ -213,7 +214,7 @@ TEST(Messages, SayWhatIsWrongWithReports) {
   for (const opd_report_section none : {other, static_cast<opd_report_section>(-1)})
     EXPECT_EQ(opd_report_count(report.get(), none), 0);
   EXPECT_EQ(told(opd_report_write(report.get(), static_cast<opd_report_format>(9), nullptr, text.out())),
-            invalid("format is 9, which is not a format of reports"));
+            invalid("format must be an opd_report_format, but is 9"));
   const opd_report *const some[] = {report.get(), nullptr};
   EXPECT_EQ(told(opd_report_merge(some, 0, made.out())), invalid("at least one report is expected"));
   EXPECT_EQ(told(opd_report_merge(some, 2, made.out())), invalid("reports[1] must not be NULL"));
@@ -332,7 +333,7 @@ TEST(Messages, SayWhatIsWrongWithTraces) {
        {[](OfDumps &o) { o.path = "x", o.on_error = 2; }, invalid("on_error must be 0 or 1, but is 2")},
        {[](OfDumps &o) { o.path = "x", o.on_error = -1; }, invalid("on_error must be 0 or 1, but is -1")},
        {[](OfDumps &o) { o.path = "x", o.format = static_cast<opd_trace_format>(77); },
-        invalid("there is no form 77 of a trace")}});
+        invalid("format must be an opd_trace_format, but is 77")}});
   const std::string file = scratch_directory() + "/events";
   opd_profiler_options options = defaults(opd_profiler_options_init);
   options.file = file.c_str();
@@ -437,7 +438,7 @@ TEST(Messages, SayWhatIsWrongWithTelemetry) {
   check(opd_telemetry_start(nullptr, started.out()));
   Handle<opd_buffer> text;
   EXPECT_EQ(told(opd_telemetry_to_text(started.get(), static_cast<opd_telemetry_format>(7), text.out())),
-            invalid("there is no form 7 of metrics"));
+            invalid("format must be an opd_telemetry_format, but is 7"));
   const char *const labels[] = {"a", "1a"}, *const values[] = {"x", "y"}, *const gap[] = {"x", nullptr};
   const char *const reserved[] = {"__a"};
   using OfValue = opd_telemetry_value;

@@ -134,8 +134,8 @@ TEST(Options, HaveRangesForModulesVmsAndCalls) {
   expect_options<OfModule>(
       opd_module_options_init, load,
       {
-          {[](OfModule &o) { o.copy = opd_copy_policy(9); }, "copy is 9, which is not a copy policy"},
-          {[](OfModule &o) { o.copy = opd_copy_policy(-1); }, "copy is -1, which is not a copy policy"},
+          {[](OfModule &o) { o.copy = opd_copy_policy(9); }, "copy must be an opd_copy_policy, but is 9"},
+          {[](OfModule &o) { o.copy = opd_copy_policy(-1); }, "copy must be an opd_copy_policy, but is -1"},
           {[](OfModule &o) { o.inspect_only = 2; }, "inspect_only is 2, neither 0 nor 1"},
           {[](OfModule &o) { o.build_timeout_ms = -1; }, "build_timeout_ms is -1, less than 0"},
       });

@@ -147,7 +147,7 @@ TEST(Sort, RefusesWhatDoesNotFitAndSaysWhy) {
       [&] {
         nms(data(), int32s({5, 0}), Tensor({2, 4}, "int32"), 1, true);
       },
-      OPD_OUT_OF_RANGE, "sort_num asks for 5 of 4 elements");
+      OPD_OUT_OF_RANGE, "sort_num must be at most 4, the size of the axis, but is 5");
   expect_throws(
       [&] {
         nms(data(), int32s({1}), Tensor({2, 4}, "int32"), 1, true);

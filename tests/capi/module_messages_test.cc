@@ -49,11 +49,11 @@ TEST(ModuleMessages, SayWhatAnEntryLacks) {
     return "no error";
   };
   EXPECT_EQ(entry(source_module("int plain(void) { return 1; }\n"), OPD_NOT_FOUND),
-            "the module of kind c has no entry function: neither it nor what it imports offers main");
+            "the module of kind c has no entry function: neither it nor its imports have a function main");
   const std::string plain = build_library("plain_entry", "int plain(void) { return 1; }\n");
-  EXPECT_EQ(
-      entry(Module::load(plain), OPD_NOT_FOUND),
-      "the module " + plain + " of kind library has no entry function: neither it nor what it imports offers main");
+  EXPECT_EQ(entry(Module::load(plain), OPD_NOT_FOUND),
+            "the module " + plain +
+                " of kind library has no entry function: neither it nor its imports have a function main");
   EXPECT_EQ(entry(echo_program(), OPD_UNSUPPORTED),
             "the entry function of a module of kind relax.VMExecutable is not called by itself: a VM runs it");
 }
@@ -106,7 +106,7 @@ TEST(ModuleMessages, SayWhatAFileIs) {
   }
   options.format = "elf";
   EXPECT_EQ(told(load(library(), &options), OPD_INVALID_ARGUMENT),
-            "\"elf\" is not a format of modules; there are so, vmexec, c, o, a and tar");
+            "the format of a module must be so, vmexec, c, o, a or tar, but is \"elf\"");
   EXPECT_EQ(told(load(scratch_directory()), OPD_INVALID_ARGUMENT),
             "cannot load " + scratch_directory() + ": it is a directory");
 }

@@ -21,7 +21,7 @@ TEST(Module, ObeysTheFormatThatIsAskedFor) {
   options.format = "so";
   expect_error(load(write_text("text.so", "int x;"), &options), OPD_BAD_FORMAT, "not an ELF file");
   options.format = "elf";
-  expect_error(load(library(), &options), OPD_INVALID_ARGUMENT, "so, vmexec, c, o, a and tar");
+  expect_error(load(library(), &options), OPD_INVALID_ARGUMENT, "so, vmexec, c, o, a or tar");
 }
 
 TEST(Module, NamesTheSymbolOrLibraryThatIsMissing) {

@@ -182,7 +182,7 @@ TEST_F(AClient, GetsErrorsWithKindAndMessage) {
     EXPECT_EQ(e.message(), "as it must (on " + server.address() + ")");
   }
   expect_throws([&] { session.load_module("absent.so"); }, OPD_CALL_FAILED, "absent.so");
-  expect_throws([&] { session.upload("../x", "x"); }, OPD_INVALID_ARGUMENT, "not a name for a file");
+  expect_throws([&] { session.upload("../x", "x"); }, OPD_INVALID_ARGUMENT, "cannot be the name of a session's file");
 }
 
 TEST_F(AClient, HasFilesThere) {

@@ -447,7 +447,8 @@ TEST_F(TelemetryOtlp, DoesNotWaitForACollectorThatHangs) {
   });
   std::optional<Telemetry> telemetry(start(collector));
   call("main", 3);
-  expect_error(opd_telemetry_flush(telemetry->get(), 1'000'000), OPD_DEADLINE_EXCEEDED, "has not taken all in time");
+  expect_error(opd_telemetry_flush(telemetry->get(), 1'000'000), OPD_DEADLINE_EXCEEDED,
+               "did not accept all data before the timeout");
   call("main", 3);
   EXPECT_FALSE(telemetry->text().empty());
   telemetry.reset();  // gives up after a second

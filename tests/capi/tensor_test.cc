@@ -227,7 +227,7 @@ TEST(AReshape, SharesTheData) {
   static_cast<float *>(opd_tensor_view(other)->data)[11] = 1;
   opd_tensor *none = nullptr;
   EXPECT_EQ(failure(opd_tensor_reshape(other, wrong, 2, &none)).message,
-            "cannot give float32[3, 4] on cpu:0 the shape [5, 2]: 12 elements are not 10");
+            "cannot reshape float32[3, 4] on cpu:0 to [5, 2]: the tensor has 12 elements, but the shape has 10");
   opd_tensor_release(other);
 }
 
@@ -405,7 +405,7 @@ TEST(DLPack, StridesAndOffsetsAreKept) {
   const int64_t dims[] = {3};
   opd_tensor *none = nullptr;
   EXPECT_EQ(failure(opd_tensor_reshape(tensor, dims, 1, &none)).message,
-            "cannot give float32[1, 3] on cpu:0 the shape [3]: it is strided");
+            "cannot reshape float32[1, 3] on cpu:0 to [3]: the tensor is strided");
   char bytes[12];
   EXPECT_EQ(failure(opd_tensor_copy_to_bytes(tensor, bytes, 12)).message,
             "cannot copy bytes from float32[1, 3] on cpu:0: it is strided");
@@ -431,8 +431,8 @@ TEST(DLPack, RefusedTensorsAreNotTakenOver) {
   producer.managed.dl_tensor.dtype.lanes = 1;
   producer.managed.dl_tensor.byte_offset = 3;  // of floats, which lie at multiples of 4
   EXPECT_EQ(failure(opd_tensor_from_dlpack(&producer.managed, &tensor)).message,
-            "the elements of a DLPack tensor, float32[2, 3] on cpu:0, must start at a multiple of 4 bytes, but start 3 "
-            "bytes past one (byte_offset is 3); copy them");
+            "the elements of a DLPack tensor, float32[2, 3] on cpu:0, must be aligned to 4 bytes, but start 3 bytes "
+            "after a multiple of 4 (byte_offset is 3); copy the tensor");
   producer.dims[0] = -1;
   EXPECT_EQ(failure(opd_tensor_from_dlpack(&producer.managed, &tensor)).code, OPD_INVALID_ARGUMENT);
   producer.managed.dl_tensor.shape = nullptr;

@@ -106,9 +106,10 @@ TEST_F(CountedCuda, SaysWhyItCannotBe) {
             "the counts of kernels are added up, so a metric of CUPTI must end with .sum, but first.avg does not");
   EXPECT_EQ(error_of({}),
             "the collector device counts on CUDA what is named: metrics of CUPTI, as sm__inst_executed.sum");
-  EXPECT_EQ(error_of({"costly.sum", "first.sum"}),
-            "kernels of cuda:0 cannot be counted: these 2 metrics need 3 runs of each kernel, but each runs once; name "
-            "fewer");
+  EXPECT_EQ(
+      error_of({"costly.sum", "first.sum"}),
+      "cannot measure 2 metrics on cuda:0: this needs 3 runs of each kernel, but a kernel runs only once; request "
+      "fewer metrics");
   EXPECT_EQ(error_of({"unknown.sum"}).substr(0, 82),
             "kernels of cuda:0 cannot be counted: cuptiProfilerHostConfigAddMetrics gave error ");
 }

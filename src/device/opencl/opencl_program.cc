@@ -195,7 +195,7 @@ class KeptBinary {
 
 std::unique_ptr<DeviceProgram> build_program(const DeviceContext &context, const DeviceCode &code) {
   if (code.format != "cl")
-    fail(OPD_UNSUPPORTED, "the code for OpenCL in ", code.origin, " has the format \"", code.format,
+    fail(OPD_UNSUPPORTED, "the OpenCL code in ", code.origin, " has the format \"", code.format,
          "\"; this build reads \"cl\", which is source");
   const KeptSignalHandlers kept;
   const KeptBinary binary(context, code);

@@ -399,7 +399,7 @@ class VulkanProgram final : public DeviceProgram {
 
 std::unique_ptr<DeviceProgram> build_program(DeviceContext &context, Stream &main, const DeviceCode &code) {
   if (code.format != "vulkan")
-    fail(OPD_UNSUPPORTED, "the code for Vulkan in ", code.origin, " has the format \"", code.format,
+    fail(OPD_UNSUPPORTED, "the Vulkan code in ", code.origin, " has the format \"", code.format,
          "\"; this build reads \"vulkan\", which is SPIR-V");
   return std::make_unique<VulkanProgram>(context, main, code);
 }

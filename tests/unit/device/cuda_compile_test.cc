@@ -95,7 +95,7 @@ TEST_F(CudaSource, HasItsErrorsInTheMessageByItsOwnLines) {
 TEST_F(CudaSource, IsText) {
   const Failure failure = failure_of([] { compiled(90, std::string_view("int\0x", 5)); });
   EXPECT_EQ(failure.code, OPD_BAD_FORMAT);
-  EXPECT_NE(failure.message.find("byte 3 of the source for CUDA is NUL"), std::string::npos) << failure.message;
+  EXPECT_NE(failure.message.find("must be text, but has a NUL byte at offset 3"), std::string::npos) << failure.message;
 }
 
 // With the toolkit's headers, and with the library's own in place of NVIDIA's C++ library.

@@ -404,7 +404,7 @@ TEST_F(OpenClCalls, SayWhatIsWrongWithCodeAndLaunches) {
   failure = failure_of([&] { built(kScaleOpenCl, "spirv"); });
   EXPECT_EQ(failure.code, OPD_UNSUPPORTED);
   EXPECT_EQ(failure.message,
-            "the code for OpenCL in m.so has the format \"spirv\"; this build reads \"cl\", which is source");
+            "the OpenCL code in m.so has the format \"spirv\"; this build reads \"cl\", which is source");
 
   const auto program = built(kScaleOpenCl);
   failure = failure_of([&] { program->find("none"); });

@@ -114,7 +114,8 @@ TEST(ATarFile, HasNamesOfOneToAHundredBytes) {
       write_tar({{name, "1"}});
       ADD_FAILURE() << name;
     } catch (const Exception &e) {
-      EXPECT_EQ(e.error()->message, concat("\"", name, "\" is not a name for a member of a tar archive"));
+      EXPECT_EQ(e.error()->message,
+                concat("a member of a tar archive cannot have the name \"", name, "\": it must have 1 to 100 bytes"));
     }
   }
 }

@@ -339,8 +339,8 @@ TEST(TheFolderOfASession, HasFilesWithoutPaths) {
   for (const std::string &name : {std::string(), std::string(256, 'x'), std::string(".a"), std::string(".."),
                                   std::string("a/b"), std::string("a\x1f"), std::string("a\x7f")})
     EXPECT_TRUE(refusal_of([&] { folder.write(name, "1"); })
-                    .ends_with("\" is not a name for a file of a session: it must have 1 to 255 bytes, no /, and not "
-                               "begin with a dot"))
+                    .ends_with("\" cannot be the name of a session's file: a name must have 1 to 255 bytes, must not "
+                               "contain / or control characters, and must not begin with a dot"))
         << name;
 }
 
