@@ -116,7 +116,7 @@ int look_up(void *context, const char *name, void **out_function) {
     void *made = nullptr;
     status = init(&made);
     if (status) return;
-    if (!made) fail_as("RuntimeError", OPD_CALL_FAILED, "a library's initialiser of a handle gave NULL");
+    if (!made) fail_as("RuntimeError", OPD_CALL_FAILED, "a library's initialiser of a handle returned NULL");
     __atomic_store_n(handle, made, __ATOMIC_RELEASE);
   });
   return raised ? raised : status;

@@ -192,7 +192,7 @@ static int TVMFFIEnvTensorAlloc(DLTensor *prototype, void **out_tensor) {
         set_raised(make_error(OPD_CALL_FAILED, message ? message : "", kind ? kind : "RuntimeError"));
       });
       if (status) return;
-      if (!made) fail_as("RuntimeError", OPD_CALL_FAILED, "TVMFFIEnvTensorAlloc: the allocator gave no tensor");
+      if (!made) fail_as("RuntimeError", OPD_CALL_FAILED, "TVMFFIEnvTensorAlloc: the allocator returned no tensor");
       *out_tensor = static_cast<Object *>(from_dlpack(made).detach());
     } else {
       *out_tensor =

@@ -200,7 +200,7 @@ TEST(PagedKvCache, SizesAndKernelsThatMakeNoCacheAreRefused) {
         cache_function("attention_with_fused_qkv")(cache, int64_t{0}, kScale, Tensor({1, 4, 2}, "float32"),
                                                    Tensor({1, 2, 2}, "float32"));
       },
-      OPD_UNSUPPORTED, "the program gave its cache no kernel for the decoding of single rows");
+      OPD_UNSUPPORTED, "the program passed its cache no kernel for the decoding of single rows");
 }
 
 TEST(PagedKvCache, RefusesOtherThreadsDuringAPass) {
@@ -307,7 +307,7 @@ TEST(PagedKvCache, AcceptsOnlyLayersOfItsPartOfTheModel) {
   for (const Value &cache : {whole, part}) {
     expect_throws(latent(cache, 0), OPD_OUT_OF_RANGE, "layer must be from 1 to 2, but is 0");
     expect_throws(latent(cache, 1), OPD_INVALID_ARGUMENT, "layer 1 has MHA, but the program asks for MLA");
-    expect_throws(latent(cache, 2), OPD_UNSUPPORTED, "the program gave its cache no kernel for new rows of MLA");
+    expect_throws(latent(cache, 2), OPD_UNSUPPORTED, "the program passed its cache no kernel for new rows of MLA");
     expect_throws(latent(cache, 3), OPD_OUT_OF_RANGE, "layer must be from 1 to 2, but is 3");
   }
 }

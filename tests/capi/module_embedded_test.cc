@@ -121,7 +121,7 @@ TEST(AConstLoader, TellsWhatItsInitialiserSaid) {
   for (int i = 0; i < 2; ++i) {  // it is not taken for done
     expect_throws([&] { fails.function("weighted"); }, OPD_CALL_FAILED, "nothing to weigh with");
     expect_throws([&] { refuses.function("weighted"); }, OPD_CALL_FAILED, "__init_weighted");
-    expect_throws([&] { refuses.function("weighted"); }, OPD_CALL_FAILED, "gave 7");
+    expect_throws([&] { refuses.function("weighted"); }, OPD_CALL_FAILED, "returned 7");
   }
 }
 

@@ -54,7 +54,7 @@ std::string message_in_child(const char *variable) {
 // First, while this process has not opened NVML.
 TEST(Nvml, IsRefusedWithTheReason) {
   EXPECT_EQ(message_in_child("NVML_WITHOUT_DRIVER"),
-            "GPUs cannot be observed by NVML: libnvidia-ml.so.1 is here, but nvmlInit gave Driver Not Loaded (9)");
+            "GPUs cannot be observed by NVML: libnvidia-ml.so.1 is here, but nvmlInit returned Driver Not Loaded (9)");
   EXPECT_EQ(message_in_child("NVML_WITHOUT_GPU"),
             "GPUs cannot be observed by NVML: NVIDIA's driver is here, but it has no GPU");
   EXPECT_EQ(message_in_child(nullptr), "made");
@@ -139,7 +139,7 @@ TEST(Nvml, IsAnErrorOfTheCollectorIfAGpuIsLost) {
   Report report;
   check(opd_vm_profile_stop(vm.get(), report.out(), nullptr));
   EXPECT_EQ(text_value(configuration_value(report, "Collector error: nvml")),
-            "Power draw of GPU 0 (W) can no longer be read: NVML gave GPU is lost (15)");
+            "Power draw of GPU 0 (W) can no longer be read: NVML returned GPU is lost (15)");
 }
 
 TEST(Nvml, IsAskedOnceAMillisecondAtMost) {

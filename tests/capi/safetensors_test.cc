@@ -141,7 +141,7 @@ TEST(Safetensors, SaysWhatIsWrong) {
        "repeats \"dtype\""},
       {file(a + "[1,2]}}", "xy"), "begins at 1, but the tensor before it ends at 0"},
       {file(a + "[0,1]}}", "xy"), "the tensors end at offset"},
-      {file(a + "[0,2]}}", "xy"), "gives 2 bytes to a tensor of 1"},
+      {file(a + "[0,2]}}", "xy"), "declares 2 bytes for a tensor of 1"},
       {file(a + "[0,3]}}", "xy"), "within the 2 bytes"},
       {file(a + "[2,1]}}", "xy"), "within the 2 bytes"},
       {file(a + "[0]}}", "x"), "a begin and an end"},

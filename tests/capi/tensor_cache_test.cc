@@ -147,7 +147,7 @@ TEST(TensorCache, SaysWhatIsWrong) {
   } bad[] = {
       {w + "," + record("v", "uint8", "[4]", 4, 3), "begins at 3, within a tensor that ends at 4"},
       {w + "," + record("w", "uint8", "[4]", 4, 4), "repeats the tensor \"w\""},
-      {record("w", "uint8", "[4]", 5, 0), "gives 5 bytes to a tensor of 4"},
+      {record("w", "uint8", "[4]", 5, 0), "declares 5 bytes for a tensor of 4"},
       {record("w", "uint8", "[4]", 4, 13), "lies outside of the 16 bytes"},
       {record("w", "uint8", "[4]", 4, 9223372036854775807), "lies outside of the 16 bytes"},
       {record("w", "uint8", "[17]", 17, 0), "lies outside of the 16 bytes"},

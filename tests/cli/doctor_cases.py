@@ -187,7 +187,7 @@ class DoctorMachines(DoctorCase, CliTest):
         one = "/sys/fs/cgroup/cpu"
         for files, state, cause in (
             ({two + "/cpu.max": "max 100000\n", "/proc/self/cgroup": "0::/\n"}, "ok", "not limited"),
-            ({two + "/cpu.max": "50000 100000\n", "/proc/self/cgroup": "0::/\n"}, "limited", r"gives 0\.5 processors"),
+            ({two + "/cpu.max": "50000 100000\n", "/proc/self/cgroup": "0::/\n"}, "limited", r"allows 0\.5 processors"),
             ({two + "/a/cpu.max": "25000 100000\n", two + "/a/b/cpu.max": "max 100000\n", "/proc/self/cgroup": "0::/a/b\n"}, "limited", r"0\.25 processors"),
             ({two + "/a/cpu.max": "max 100000\n", two + "/a/b/cpu.max": "75000 100000\n", "/proc/self/cgroup": "0::/a/b\n"}, "limited", r"0\.75 processors"),
             ({two + "/cpu.max": "50000 100000\n", "/proc/self/cgroup": "0::/../x\n"}, "limited", r"0\.5 processors"),

@@ -152,7 +152,7 @@ TEST(DoctorOfAMachine, AQuotaCountsIfItIsBelowTheProcessors) {
     files[kGroups + "cpu.max"] = "500 1000\n";
     const CopiedMachine machine(files);
     EXPECT_EQ(shown(check_quota()),
-              cat("quota limited: the control group gives 0.5 processors, fewer than this process may use: all "
+              cat("quota limited: the control group allows 0.5 processors, fewer than this process may use: all "
                   "threads stop for the rest of each period [",
                   remedy, "]"));
   }

@@ -473,10 +473,10 @@ TEST_F(CudaGraph, GivesAnErrorAndLosesNothing) {
   }
   for (const char *function : {"cuStreamBeginCapture", "cuStreamEndCapture", "cuGraphInstantiateWithFlags"})
     EXPECT_NE(
-        messages.find("function body cannot be captured as a graph of cuda:0: " + std::string(function) + " gave"),
+        messages.find("function body cannot be captured as a graph of cuda:0: " + std::string(function) + " returned"),
         messages.npos)
         << messages;
-  EXPECT_NE(messages.find("vm.builtin.cuda_graph.run_or_capture: cuGraphLaunch gave"), messages.npos) << messages;
+  EXPECT_NE(messages.find("vm.builtin.cuda_graph.run_or_capture: cuGraphLaunch returned"), messages.npos) << messages;
   use();
 }
 

@@ -328,10 +328,10 @@ TEST_F(RecordedCuda, AsksForMuchSharedMemoryOnce) {
   expect_throws(
       [&] { scale(x, x, 1.0, 0, 1, 32, 300000); }, OPD_CALL_FAILED,
       "kernel scale cannot be launched with 1 x 1 x 1 blocks of 32 x 1 x 1 threads and 300000 bytes of dynamic "
-      "shared memory: cuFuncSetAttribute gave CUDA_ERROR_INVALID_VALUE (1)");
+      "shared memory: cuFuncSetAttribute returned CUDA_ERROR_INVALID_VALUE (1)");
   expect_throws([&] { scale(x, x, 1.0, 0, 1, 32, int64_t{1} << 40); }, OPD_CALL_FAILED, "1099511627776 bytes");
   expect_throws([&] { scale(x, x, 1.0, 0, 1, 2048, 0); }, OPD_CALL_FAILED,
-                "cuLaunchKernel gave CUDA_ERROR_INVALID_VALUE (1)");
+                "cuLaunchKernel returned CUDA_ERROR_INVALID_VALUE (1)");
 }
 
 // The driver reads as many arguments as the code has: also more than kernels mostly have.
@@ -464,7 +464,7 @@ TEST_F(RecordedCuda, ReportsWhatFailedInAStreamWhenItIsWaitedFor) {
   Function::global("__tvm_set_device")(int{kDLCUDA}, 1);
   scale(x, x, 1.0, 0, 1, 1024);  // beyond the tensor
   expect_throws([&] { opdyno::sync(other); }, OPD_CALL_FAILED,
-                "cuCtxSynchronize gave CUDA_ERROR_ILLEGAL_ADDRESS (700): as the recording driver was told");
+                "cuCtxSynchronize returned CUDA_ERROR_ILLEGAL_ADDRESS (700): as the recording driver was told");
   Function::global("__tvm_set_device")(int{kDLCUDA}, 0);
 }
 

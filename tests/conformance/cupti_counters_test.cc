@@ -110,8 +110,8 @@ TEST_F(CountedCuda, SaysWhyItCannotBe) {
       error_of({"costly.sum", "first.sum"}),
       "cannot measure 2 metrics on cuda:0: this needs 3 runs of each kernel, but a kernel runs only once; request "
       "fewer metrics");
-  EXPECT_EQ(error_of({"unknown.sum"}).substr(0, 82),
-            "kernels of cuda:0 cannot be counted: cuptiProfilerHostConfigAddMetrics gave error ");
+  EXPECT_EQ(error_of({"unknown.sum"}).substr(0, 86),
+            "kernels of cuda:0 cannot be counted: cuptiProfilerHostConfigAddMetrics returned error ");
 }
 
 TEST_F(CountedCuda, TellsWhichCallFailedAndLosesNothing) {
@@ -124,7 +124,7 @@ TEST_F(CountedCuda, TellsWhichCallFailedAndLosesNothing) {
         "ProfilerHostEvaluateToGpuValues"}) {
     cupti().fail(function);
     EXPECT_EQ(error_of({"first.sum"}), "kernels of cuda:0 cannot be counted: cupti" + function +
-                                           " gave CUPTI_ERROR_INSUFFICIENT_PRIVILEGES (35)");
+                                           " returned CUPTI_ERROR_INSUFFICIENT_PRIVILEGES (35)");
     cupti().fail("");
     EXPECT_EQ(cupti().num_alive(), 0u) << function;
   }

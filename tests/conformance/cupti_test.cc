@@ -241,7 +241,7 @@ TEST_F(ReportedActivity, IsRefusedWithTheReason) {
   cupti().refused_kind = 10;
   const opdyno::Profiler recorder = profiler();
   expect_throws([&] { recorder.start(); }, OPD_UNSUPPORTED,
-                "activity of CUDA devices is not reported: cuptiActivityEnable gave "
+                "activity of CUDA devices is not reported: cuptiActivityEnable returned "
                 "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES (35)");
   EXPECT_EQ(cupti().num_enabled(), 0u) << "nor anything else";
   cupti().refused_kind = 0;

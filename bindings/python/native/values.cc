@@ -234,7 +234,7 @@ bool from_dlpack(PyObject *object, opd_tensor **out_tensor) {
                                     : opd_tensor_from_dlpack(managed, out_tensor);
     taken = !error && PyCapsule_SetName(capsule, "used_dltensor") == 0;
   } else {
-    PyErr_SetString(PyExc_ValueError, "__dlpack__ gave no capsule of a tensor, or one that was used already");
+    PyErr_SetString(PyExc_ValueError, "__dlpack__ returned no capsule of a tensor, or one that was used already");
   }
   Py_DECREF(capsule);
   if (error) raise(error);

@@ -159,7 +159,7 @@ Check check_quota() {
     return {"quota", State::ok, cat("the quota of ", quota.value, " covers those that this process may use"), ""};
   const std::string container = container_name();
   return {"quota", State::limited,
-          cat("the control group gives ", quota.value,
+          cat("the control group allows ", quota.value,
               ", fewer than this process may use: all threads stop for the rest of each period"),
           container.empty()           ? "sudo systemctl set-property UNIT CPUQuota="
           : container == "Kubernetes" ? "kubectl set resources deployment NAME --limits=cpu=$(nproc)"

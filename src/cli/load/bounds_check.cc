@@ -301,7 +301,7 @@ void check_equal(const Copies &a, const Copies &b, const std::vector<Shared> &me
     const std::span<const std::byte> one = a.blocks()[i].bytes(), other = b.blocks()[i].bytes();
     const size_t at = static_cast<size_t>(std::mismatch(one.begin(), one.end(), other.begin()).first - one.begin());
     if (at == one.size()) continue;
-    fail_check(cat(kernel, " gave different results, from byte ", at, " on of ", memory[i].name,
+    fail_check(cat(kernel, " computed different results, from byte ", at, " on of ", memory[i].name,
                    ", in two calls with equal tensors: it reads memory outside them, or its results depend on more "
                    "than its arguments"));
   }

@@ -114,7 +114,7 @@ const Nvrtc &Nvrtc::get(int32_t driver_version) {
 
 void Nvrtc::check(int32_t status, const char *function) const {
   if (status) [[unlikely]]
-    fail(OPD_CALL_FAILED, function, " gave ", nvrtcGetErrorString(status), " (", status, ")");
+    fail(OPD_CALL_FAILED, function, " returned ", nvrtcGetErrorString(status), " (", status, ")");
 }
 
 // ---- compilation

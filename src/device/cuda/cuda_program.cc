@@ -130,7 +130,7 @@ class CudaKernel final : public DeviceKernel {
     const bool has_clusters = launch.cluster != std::array<uint32_t, 3>{1, 1, 1};
     fail(OPD_CALL_FAILED, "kernel ", name_, " cannot be launched with ", sizes_text(launch.grid), " blocks of ",
          sizes_text(launch.block), " threads and ", launch.dynamic_shared_bytes, " bytes of dynamic shared memory",
-         has_clusters ? concat(" in clusters of ", sizes_text(launch.cluster)) : "", ": ", function, " gave ",
+         has_clusters ? concat(" in clusters of ", sizes_text(launch.cluster)) : "", ": ", function, " returned ",
          device_.api().status_name(status));
   }
 

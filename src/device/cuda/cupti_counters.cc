@@ -176,7 +176,7 @@ class CuptiCounterSet final : public DeviceCounterSet {
   template <class Params>
   void call(cupti::Status (*function)(Params *), const char *name, Params &params) const {
     if (const cupti::Status status = function(&params))
-      fail(OPD_UNSUPPORTED, "kernels of cuda:", device_.number(), " cannot be counted: ", name, " gave ",
+      fail(OPD_UNSUPPORTED, "kernels of cuda:", device_.number(), " cannot be counted: ", name, " returned ",
            cupti::Api::get().status_name(status));
   }
 

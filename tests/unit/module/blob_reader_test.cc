@@ -79,7 +79,7 @@ TEST(BlobReader, TellsOfALoaderThatGivesNoModule) {
     ADD_FAILURE();
   } catch (const Exception &e) {
     EXPECT_EQ(e.error()->code, OPD_INTERNAL);
-    EXPECT_STREQ(e.what(), "the loader of modules of kind test.None gave none");
+    EXPECT_STREQ(e.what(), "the loader of modules of kind test.None returned no module");
   }
 }
 

@@ -162,7 +162,7 @@ TEST(EmbeddedConstants, TellOfInitialisersThatGaveAnErrorUntilOneDoesNot) {
   for (const int64_t status : {int64_t{7}, int64_t{-1}}) {
     import->gives("__init_f", Value(status));
     EXPECT_EQ(refusal(OPD_CALL_FAILED, [&] { module->find("f"); }),
-              concat("__init_f, which takes the constants of f, gave ", status));
+              concat("__init_f, which takes the constants of f, returned ", status));
   }
   import->all["__init_f"] = make_function([](Args) -> Value { fail(OPD_OUT_OF_RANGE, "too much");
 });

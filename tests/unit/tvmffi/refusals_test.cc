@@ -171,7 +171,7 @@ TEST(TvmFunctions, AllocateTensorsWithTheSetAllocator) {
   EXPECT_EQ(use(gives_none, 0, &before), 0);
   EXPECT_EQ(before, nullptr);
   EXPECT_EQ(now(), gives_none);
-  EXPECT_EQ(allocated(), "RuntimeError: TVMFFIEnvTensorAlloc: the allocator gave no tensor");
+  EXPECT_EQ(allocated(), "RuntimeError: TVMFFIEnvTensorAlloc: the allocator returned no tensor");
   EXPECT_EQ(use(says_nothing, 0, &before), 0);
   EXPECT_EQ(before, gives_none);
   EXPECT_EQ(allocated(), "RuntimeError: ");

@@ -199,7 +199,7 @@ TEST(TvmSymbols, InitialiseAHandleOnceAndOnlyWithSomething) {
   static int made;
   void *handle = nullptr;
   EXPECT_EQ(init(&handle, [](void **out) { return *out = nullptr, 0; }), -1);
-  EXPECT_EQ(raised(), "RuntimeError: a library's initialiser of a handle gave NULL");
+  EXPECT_EQ(raised(), "RuntimeError: a library's initialiser of a handle returned NULL");
   EXPECT_EQ(init(&handle, [](void **) { return -1; }), -1);
   EXPECT_EQ(raised(), "");  // the initialiser's own business
   std::vector<std::thread> threads;
