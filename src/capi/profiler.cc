@@ -150,7 +150,7 @@ uint64_t opd_profiler_dump_count(const opd_profiler *profiler) {
   return profiler ? unwrap<Profiler>(profiler)->num_dumps() : 0;
 }
 
-// If memory is short, the range has no name.
+// If memory cannot be allocated, the range has no name.
 uint32_t opd_range_name(const char *name) try { return name_id(name ? name : ""); } catch (const std::bad_alloc &) {
   return kNoName;
 }

@@ -128,7 +128,7 @@ static int TVMFFITypeKeyToIndex(const ByteArray *key, int32_t *out_index) {
   });
 }
 
-// On errors, returns -1 with a raised error. tvm-ffi ends the process.
+// On errors, returns -1 with a raised error. tvm-ffi aborts the process.
 static int32_t TVMFFITypeGetOrAllocIndex(const ByteArray *key, int32_t static_index, int32_t depth, int32_t child_slots,
                                          int32_t may_overflow, int32_t parent) {
   int32_t index = -1;

@@ -68,7 +68,7 @@ std::unique_ptr<Graph> capture(DLDevice device, const std::string &name, const s
       cause->code,
       concat("function ", name, " cannot be captured as a graph of ", device_name(device), ": ", cause->message),
       cause->kind);
-  if (error->code == cause->code) {  // otherwise memory is short
+  if (error->code == cause->code) {  // otherwise, there is no memory
     error->located = cause->located;
     error->set_cause(cause);
   }

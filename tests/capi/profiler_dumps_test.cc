@@ -347,7 +347,7 @@ TEST_F(Dumps, TakeTheirSignalInStepsThatAreNotRecordedToo) {
   options.signal = SIGUSR2;
   profiler.set_dumps(options);
   profiler.start();
-  ::raise(SIGUSR2);  // by itself, it ends the process
+  ::raise(SIGUSR2);  // by itself, it kills the process
   profiler.step();
   ::raise(SIGUSR2);
   EXPECT_TRUE(profiler.step());

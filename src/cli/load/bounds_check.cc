@@ -108,9 +108,9 @@ class GuardedBlock {
 
 // ---- a handler of the signal that accesses to these pages raise
 
-// Watches a call: a segmentation fault ends the process with a message that names the call. If the address is in the
-// guards of a block, the message names the block, too. `names`: names of the blocks. All arguments must outlive the
-// watch. Watches nest.
+// Watches a call: after a segmentation fault, the process exits with a message that names the call. If the address is
+// in the guards of a block, the message names the block, too. `names`: names of the blocks. All arguments must outlive
+// the watch. Watches nest.
 class FaultWatch {
  public:
   FaultWatch(const std::string &call, std::span<const GuardedBlock> blocks, std::span<const std::string> names);
@@ -148,7 +148,7 @@ const char *access_verb(const void *context) {
 // Runs in a signal handler: it allocates no memory and uses only system calls.
 void on_fault(int number, siginfo_t *info, void *context) {
   const FaultWatch *watch = watched.load();
-  if (!watch) {  // not from a kernel: the fault occurs again, and ends the process as usual
+  if (!watch) {  // not from a kernel: the fault occurs again, and kills the process as usual
     signal(number, SIG_DFL);
     return;
   }

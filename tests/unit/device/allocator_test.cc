@@ -164,7 +164,7 @@ TEST(AnAllocator, RefusesSizesThatCannotBeOne) {
 }
 
 TEST(AnAllocator, RefusesMoreThanTheProcessMayUse) {
-  // An overcommitting kernel would grant it, and end the process when it is written.
+  // An overcommitting kernel would grant it, and kill the process when it is written.
   EXPECT_THROW(Allocator::of(kHost, OPD_ALLOCATOR_NAIVE).allocate(usable_memory_bytes() + 4096), Exception);
 }
 
