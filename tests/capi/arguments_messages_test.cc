@@ -35,7 +35,7 @@ void expect_told(void (*init)(Options *), const Use &use,
   }
 }
 
-TEST(Messages, SayWhatIsWrongWithFilesAndErrors) {
+TEST(Messages, NameTheBadArgumentOfFileFunctions) {
   const std::string path = scratch_directory() + "/written";
   EXPECT_EQ(told(opd_file_write(nullptr, "x", 1)), invalid("path must be the name of a file"));
   EXPECT_EQ(told(opd_file_write("", "x", 1)), invalid("path must be the name of a file"));
@@ -49,7 +49,7 @@ TEST(Messages, SayWhatIsWrongWithFilesAndErrors) {
   EXPECT_EQ(other.kind() + "|" + other.message(), "KeyError|text");
 }
 
-TEST(Messages, SayWhatIsWrongWithCollectors) {
+TEST(Messages, NameTheBadArgumentOfCollectorFunctions) {
   using Options = opd_counter_options;
   const char *const events[] = {"cycles", nullptr};
   Handle<opd_collector> made;
@@ -87,7 +87,7 @@ TEST(Messages, SayWhatIsWrongWithCollectors) {
       << "the device must be there";
 }
 
-TEST(Messages, SayWhatIsWrongWithPrograms) {
+TEST(Messages, NameTheBadArgumentOfExecutableFunctions) {
   const Executable program = Executable::assemble(".func main(x) {\n  ret %x\n}");
   Handle<opd_buffer> text;
   for (const int format : {-1, 77})
@@ -125,7 +125,7 @@ TEST(Messages, SayWhatIsWrongWithPrograms) {
   EXPECT_EQ(told(opd_vm_create(module.get(), &options, vm.out())), invalid("devices must not be NULL"));
 }
 
-TEST(Messages, SayWhatIsWrongWithModules) {
+TEST(Messages, NameTheBadArgumentOfModuleFunctions) {
   Handle<opd_module> module;
   const char *const names[] = {"f", nullptr}, *const empty[] = {""}, *const signatures[] = {"i32()", nullptr};
   const auto load_static = [&](const char *const *given, int32_t count) {
@@ -160,7 +160,7 @@ TEST(Messages, SayWhatIsWrongWithModules) {
             invalid("num_addons must be >= 0, but is -1"));
 }
 
-TEST(Messages, SayWhatIsWrongWithReports) {
+TEST(Messages, NameTheBadArgumentOfReportFunctions) {
   const ReportBuilder builder;
   const opd_value one = arg(1), word = arg("word"), bad = arg("\xff");
   const auto set = [&](opd_report_section section, const char *device, const char *name, opd_metric_kind kind,
@@ -302,7 +302,7 @@ TEST(Messages, DoNotComeForValuesAtALimit) {
   EXPECT_EQ(told(opd_function_profile(function.get(), {kDLCPU, 0}, nullptr, 0, 0, profiled.out())), "accepted");
 }
 
-TEST(Messages, SayWhatIsWrongWithTraces) {
+TEST(Messages, NameTheBadArgumentOfTraceFunctions) {
   Handle<opd_profiler> profiler;
   Handle<opd_trace> trace, merged;
   check(opd_profiler_create(nullptr, profiler.out()));
@@ -344,7 +344,7 @@ TEST(Messages, SayWhatIsWrongWithTraces) {
             invalid("flush_interval_ns must be at most 86400000000000, which is a day, but is 86400000000001"));
 }
 
-TEST(Messages, SayWhatIsWrongWithComparisonsAndReplays) {
+TEST(Messages, NameTheBadArgumentOfCompareAndReplayFunctions) {
   const Module module = Executable::assemble(".func main(x) {\n  ret %x\n}").to_module();
   const Vm vm(module);
   const opd_value one = opd_int(1);
@@ -378,7 +378,7 @@ TEST(Messages, SayWhatIsWrongWithComparisonsAndReplays) {
        {[](OfRecord &o) { o.with_paths = 2; }, invalid("option with_paths must be 0 or 1, but is 2")}});
 }
 
-TEST(Messages, SayWhatIsWrongWithSessions) {
+TEST(Messages, NameTheBadArgumentOfSessionFunctions) {
   Handle<opd_rpc_session> session;
   using Options = opd_rpc_connect_options;
   const auto connect = [&](const Options &options) { return opd_rpc_connect("127.0.0.1:1", &options, session.out()); };
@@ -408,7 +408,7 @@ TEST(Messages, SayWhatIsWrongWithSessions) {
                          {[](OfServer &o) { o.tls_key_file = "x"; }, tls}});
 }
 
-TEST(Messages, SayWhatIsWrongWithTelemetry) {
+TEST(Messages, NameTheBadArgumentOfTelemetryFunctions) {
   Handle<opd_telemetry> started;
   using Options = opd_telemetry_options;
   const std::string interval = "interval_ns must be from 1 ms to a day, but is ",

@@ -101,7 +101,7 @@ TEST(RunOrCapture, LeavesErrorsOfTheFunctionAsTheyAre) {
   expect_throws([&] { vm.call("main"); }, OPD_CALL_FAILED, "test.fails: not today (called by body");
 }
 
-TEST(CachedAllocation, MayHoldWhatIsNoMemory) {
+TEST(CachedAllocation, MayHoldValuesOtherThanStorages) {
   const auto idle_bytes = [] { return opdyno::memory_stats({kDLCPU, 0}).idle_bytes; };
   const Vm vm = vm_of(R"(
 .func memory() {

@@ -122,7 +122,7 @@ TEST(PagedKvCache, MistakesAreNamed) {
                 OPD_INVALID_ARGUMENT, "(state, seq_ids, append_lengths [, token_tree_parent])");
 }
 
-TEST(PagedKvCache, SequencesWithAWindowRefuseWhatTheyCannotDo) {
+TEST(PagedKvCache, SequencesWithAWindowRefuseBadSizesAndForks) {
   Sizes sizes;
   sizes.windows = 1;
   Checked cache(sizes);

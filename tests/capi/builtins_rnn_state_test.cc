@@ -46,7 +46,7 @@ class RnnState : public testing::Test {
 
 }  // namespace
 
-TEST_F(RnnState, BeginsWithTheInitialStateAndKeepsWhatIsSet) {
+TEST_F(RnnState, BeginsWithTheInitialStateAndKeepsLaterStates) {
   builtin("kv_state_add_sequence")(kept, 7);
   EXPECT_EQ(now(7, 0), 0.5F) << "each layer has a state of its own";
   EXPECT_EQ(step({7}, {1}, 1), (std::vector<float>{0.5}));

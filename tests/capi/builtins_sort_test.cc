@@ -50,7 +50,7 @@ TEST(Sort, SortsInPlace) {
   EXPECT_EQ(to_floats(arg(x)), (std::vector<float>{1, 1, 2, 3, -5, 0, 0, 7}));
 }
 
-TEST(Sort, KnowsEveryNumberType) {
+TEST(Sort, SortsEveryNumberType) {
   const std::vector<int32_t> up = {1, 2, 0}, down = {0, 2, 1};
   EXPECT_EQ(order_of<int8_t>("int8", {127, -128, 0}, true), up);
   EXPECT_EQ(order_of<uint8_t>("uint8", {255, 0, 128}, true), up);
@@ -107,7 +107,7 @@ TEST(Sort, EmptyTensorsAreSorted) {
   sort_function("argsort")(wide, wide_out, 1, true);
 }
 
-TEST(Sort, RefusesWhatDoesNotFitAndSaysWhy) {
+TEST(Sort, RefusesBadArgumentsWithTheReason) {
   const Tensor out({2, 4}, "int64"), values({2, 5}, "float32");
   const auto argsort = sort_function("argsort"), topk = sort_function("topk"), nms = sort_function("argsort_nms"),
              sort = sort_function("sort");
@@ -173,7 +173,7 @@ TEST(Sort, ReadsViewsWithAnOffset) {
 }
 
 // A tensor of any number of lines of no elements tells how many indices a dtype can hold.
-TEST(Sort, IndicesAreRefusedThatTheirDtypeCannotTellApart) {
+TEST(Sort, RefusesMoreIndicesThanTheirDtypeCanHold) {
   const auto sorted = [](const char *dtype, int64_t count, int64_t lines) {
     const std::vector<int64_t> dims{count, lines};
     sort_function("argsort")(Tensor(dims, "int8"), Tensor(dims, dtype), 0, true);

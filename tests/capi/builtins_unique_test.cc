@@ -69,7 +69,7 @@ TEST(Unique, ReadsStridedTensors) {
   EXPECT_EQ(to_floats(unique()(opd_dltensor(&view), 1, 0, 0, 0)), (Floats{1, 2}));
 }
 
-TEST(Unique, RefusesWhatDoesNotFit) {
+TEST(Unique, RefusesBadArgumentsWithTheReason) {
   const Tensor x = int64s({1, 2});
   expect_throws([&] { unique()(x, 1, 0, 0); }, OPD_INVALID_ARGUMENT, "relax.run.unique: the arguments are (x, sorted,");
   expect_throws([&] { unique()(x, 1, 0, 0, 0, 1); }, OPD_OUT_OF_RANGE, "axis is 1, but the tensor is of rank 1");

@@ -121,7 +121,7 @@ TEST(Collector, StopsLastIfItStartedFirst) {
 }
 
 // A sleep lasts at least as long as it is asked to, so the cost has a lower bound: the run and its three calls.
-TEST(Collector, CostsWhatAllItsStartsAndStopsTake) {
+TEST(Collector, CostIsTheTimeOfAllItsStartsAndStops) {
   opd_collector_table slow_start{}, slow_stop{};
   slow_start.struct_size = slow_stop.struct_size = sizeof slow_start;
   slow_start.start = [](void *, DLDevice, void **out_state) -> opd_error * {

@@ -4,7 +4,7 @@
 using namespace opdyno_test;
 
 // Each place where the assembler expects something, with what it says then.
-TEST(Assembly, SaysWhatItExpected) {
+TEST(Assembly, ErrorsNameTheExpectedToken) {
   const std::pair<const char *, const char *> cases[] = {
       {".executable 0.14", "line 1, column 13: expected a version, not 0.14"},
       {".declare", "line 1, column 9: expected a function name before the end"},

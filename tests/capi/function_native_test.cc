@@ -204,7 +204,7 @@ TEST(ANativeFunction, TakesAndGivesPointersAndTensors) {
   opd_tensor_release(tensor);
 }
 
-TEST(ANativeFunction, TellsAWrongCount) {
+TEST(ANativeFunction, RefusesAWrongNumberOfArguments) {
   Native<double(double, double)> power(&std::pow, "f64(f64, f64)", "pow");
   for (size_t given : {0u, 1u, 3u}) {
     const Failure told = power.refused(std::vector<opd_value>(given, opd_float(1)));
@@ -283,7 +283,7 @@ TEST(ANativeFunction, EndsShortTextsInsideOfStructsEachByItself) {
   }
 }
 
-TEST(ANativeFunction, KeepsAliveWhatItIsGiven) {
+TEST(ANativeFunction, KeepsItsOwnerAlive) {
   Counter counter;
   opd_function *kept = nullptr;
   EXPECT_OK(opd_function_create(add, &counter, end, &kept));

@@ -129,7 +129,7 @@ TEST(KvState, TokensOfATreeCountBeforeAPathIsCommitted) {
   EXPECT_EQ(cache.typed.lengths(), (std::map<int64_t, int64_t>{{1, 6}}));
 }
 
-TEST(KvState, APassThatIsNotKeptTakesItsTokensBack) {
+TEST(KvState, APassThatIsNotKeptRemovesItsTokens) {
   Checked cache(Sizes{});
   cache.add(4), cache.add(5);
   cache.run({4, 5}, {20, 3});

@@ -13,7 +13,7 @@
 namespace opdyno_test {
 namespace {
 
-TEST(Module, IsNotDisturbedBySomebodyElseWhoHasTheFileToo) {
+TEST(Module, IsIndependentOfAnotherMappingOfItsFile) {
   void *theirs = dlopen(library().c_str(), RTLD_LAZY | RTLD_LOCAL);
   ASSERT_NE(theirs, nullptr) << dlerror();
   auto **slot = static_cast<void **>(dlsym(theirs, "__TVMFFIFunctionCall"));

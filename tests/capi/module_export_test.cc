@@ -114,7 +114,7 @@ TEST_F(ExportTest, WorksInDirectoriesWithUnusualNames) {
   expect_nine(exported(tree_to_export(), "unusual.so"));
 }
 
-TEST_F(ExportTest, SaysWhatWentWrong) {
+TEST_F(ExportTest, NamesTheFileThatCausedTheError) {
   const Module tree = tree_to_export();
   expect_throws([&] { tree.export_to(file("tree.zip")); }, OPD_INVALID_ARGUMENT, ".so");
   expect_throws([&] { tree.export_to("/nonexistent/tree.so"); }, OPD_NOT_FOUND, "/nonexistent");

@@ -38,7 +38,7 @@ TEST(ModuleMessages, SayWhichModuleLacksAFunction) {
             "the module of kind relax.VMExecutable has no function \"zzzzzzzz\".");
 }
 
-TEST(ModuleMessages, SayWhatAnEntryLacks) {
+TEST(ModuleMessages, StateWhyThereIsNoEntryFunction) {
   const auto entry = [](const Module &module, opd_code code) -> std::string {
     try {
       module.entry();
@@ -58,7 +58,7 @@ TEST(ModuleMessages, SayWhatAnEntryLacks) {
             "the entry function of a module of kind relax.VMExecutable is not called by itself: a VM runs it");
 }
 
-TEST(ModuleMessages, SayWhatCannotBeImportedOrSaved) {
+TEST(ModuleMessages, StateWhyAModuleCannotBeImportedOrSaved) {
   const Module a = echo_program(), b = Module::load(library());
   a.add_import(b);
   EXPECT_EQ(told(opd_module_add_import(b.get(), a.get()), OPD_INVALID_ARGUMENT),
@@ -82,7 +82,7 @@ TEST(ModuleMessages, SayWhatCannotBeImportedOrSaved) {
   EXPECT_STREQ(Module::load(scratch_directory() + "/savedopdasm").kind(), "relax.VMExecutable");
 }
 
-TEST(ModuleMessages, SayWhatAFileIs) {
+TEST(ModuleMessages, NameTheFormatOfAFileThatCannotBeLoaded) {
   const auto loaded = [](const std::string &name, const std::string &bytes, opd_code code = OPD_UNSUPPORTED) {
     return told(load_text(bytes, name.c_str()), code);
   };
@@ -111,7 +111,7 @@ TEST(ModuleMessages, SayWhatAFileIs) {
             "cannot load " + scratch_directory() + ": it is a directory");
 }
 
-TEST(ModuleMessages, SayWhatCannotBeExported) {
+TEST(ModuleMessages, StateWhyAModuleCannotBeExported) {
   const auto exported = [](const Module &module, const std::string &path, opd_code code) {
     return told(opd_module_export(module.get(), path.c_str(), nullptr), code);
   };
@@ -159,7 +159,7 @@ TEST(ModuleMessages, SayWhatCannotBeExported) {
             "a library that was loaded from memory cannot be exported: its bytes are not kept; load it from its file");
 }
 
-TEST(ModuleMessages, SayWhatAnInspectedModuleCannotGive) {
+TEST(ModuleMessages, StateThatAnInspectedModuleHasNoCode) {
   auto options = options_with(OPD_COPY_ALWAYS);
   options.inspect_only = 1;
   const std::string reason =

@@ -116,7 +116,7 @@ TEST_F(NativeExport, FindsItsLibraryAlsoThroughALink) {
   fs::remove_all(moved);
 }
 
-TEST_F(NativeExport, KnowsItsLibraryByTheNameOfTheLinkToIt) {
+TEST_F(NativeExport, FindsItsLibraryByTheNameOfTheLink) {
   fs::create_symlink(native_library("real"), directory + "/lib/link.so");
   tree(native(directory + "/lib/link.so")).export_to(directory + "/tree.so");
   fs::remove(directory + "/lib/link.so");

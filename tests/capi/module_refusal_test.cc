@@ -68,7 +68,7 @@ TEST(Module, RefusesCodeThatIsChangedWhenItIsLoaded) {
 
 // ---- arguments of the API
 
-TEST(Module, RefusesNullAndOptionsThatItDoesNotKnow) {
+TEST(Module, RefusesNullAndUnknownOptions) {
   Module module;
   expect_error(opd_module_load(nullptr, nullptr, module.out()), OPD_INVALID_ARGUMENT);
   expect_error(opd_module_load("x", nullptr, nullptr), OPD_INVALID_ARGUMENT);

@@ -83,7 +83,7 @@ TEST(AnArtifactOf022, RunsWithItsOldNamesAndItsOldBool) {
   expect_throws([&] { call_with(vm, "bool", 5); }, OPD_CALL_FAILED, "ask: x is too long");
 }
 
-TEST(AnArtifactOf022, IsWrittenAnewInTheNewerForm) {
+TEST(AnArtifactOf022, IsSavedInTheNewerForm) {
   const Module module = library_of_0_22();
   const std::string path = scratch_directory() + "/newer.vmexec";
   module.save(path);
@@ -91,7 +91,7 @@ TEST(AnArtifactOf022, IsWrittenAnewInTheNewerForm) {
   EXPECT_TRUE(Module::load(path).implements("main"));
 }
 
-TEST(AnOlderArtifact, IsRefusedWithWhatToDo) {
+TEST(AnOlderArtifact, IsRefusedWithARemedy) {
   for (const auto &[symbol, release] : {std::pair{"__tvm_module_ctx", "0.20 or older"},
                                         {"__TVMFuncCall", "0.20 or older"},
                                         {"__tvm_ffi_library_ctx", "0.21"},

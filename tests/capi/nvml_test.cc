@@ -60,7 +60,7 @@ TEST(Nvml, IsRefusedWithTheReason) {
   EXPECT_EQ(message_in_child(nullptr), "made");
 }
 
-TEST(Nvml, TellsAllGpusOfARunWithoutCuda) {
+TEST(Nvml, ReportsAllGpusInARunWithoutCuda) {
   const Vm vm = vm_of_one_call();
   const MainProfile profile(vm, {nvml_collector()}, floats({1}));
   EXPECT_EQ(profile.number(0, "Power draw of GPU 0 (W)"), 71.5);
@@ -76,7 +76,7 @@ TEST(Nvml, TellsAllGpusOfARunWithoutCuda) {
 }
 
 // CUDA's device 0 is NVML's GPU 1: their places on the bus are in the opposite order.
-TEST(Nvml, TellsTheGpuOfACudaDevice) {
+TEST(Nvml, ReportsTheGpuOfACudaDevice) {
   const Vm vm = vm_of_one_call({kDLCUDA, 0});
   const MainProfile profile(vm, {nvml_collector()}, floats({1}));
   EXPECT_EQ(profile.device_number("cuda0", "Power draw of GPU 1 (W)"), 250.25);
@@ -108,7 +108,7 @@ TEST(Nvml, AddsTheEnergyThatWasUsed) {
   EXPECT_NE(text.find("\"Energy of GPU 1 (uJ)\": [1, 0]"), std::string::npos) << text;
 }
 
-TEST(Nvml, LeavesOutWhatAGpuDoesNotTell) {
+TEST(Nvml, LeavesOutValuesThatAGpuDoesNotReport) {
   const uint32_t before = nvml().gpus[1].power_mw.exchange(NvmlValues::kNotSupported);
   const uint32_t degrees = nvml().gpus[0].degrees.exchange(NvmlValues::kNotSupported);
   const uint64_t energy = nvml().gpus[0].energy_mj.exchange(NvmlValues::kNotSupported);

@@ -102,7 +102,7 @@ TEST_F(Papi, SaysWhyEventsCannotTakeTurns) {
       "PAPI cannot make a set of events: it cannot be counted together with the others (PAPI: PAPI's text 08)");
 }
 
-TEST_F(Papi, SaysWhyAnEventCannotBeCounted) {
+TEST_F(Papi, ErrorsNameTheReasonWhyAnEventCannotBeCounted) {
   Collector collector;
   const std::vector<const char *> wanted = {"perf::LOADS", "perf::STORES"};
   const std::pair<int, const char *> reasons[] = {
@@ -132,7 +132,7 @@ TEST_F(Papi, SaysWhyAnEventCannotBeCounted) {
                "at most 256 events can be counted at a time");
 }
 
-TEST_F(Papi, LeavesOutWhatCannotBeCountedIfThatIsWanted) {
+TEST_F(Papi, LeavesOutEventsThatCannotBeCountedOnRequest) {
   papi_start_errors[kLoads] = -8;
   const Vm vm = counting();
   Collector collector;
@@ -179,7 +179,7 @@ TEST_F(Papi, IsAskedForEventsByOneThreadAtATime) {
   EXPECT_EQ(papi_strangers, 0) << "threads that PAPI does not know";
 }
 
-TEST_F(Papi, ListsWhatItCanCount) {
+TEST_F(Papi, ListsOnlyEventsThatItCanCount) {
   const auto listed = [] {
     Handle<opd_array> events;
     check(opd_collector_list_events(OPD_COLLECTOR_PAPI, events.out()));

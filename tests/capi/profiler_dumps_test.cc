@@ -166,7 +166,7 @@ TEST_F(Dumps, AreNotWrittenForARunWhileAnExceptionIsUnderWay) {
   EXPECT_EQ(profiler_.dump_count(), 0u);
 }
 
-TEST_F(Dumps, AreWrittenAtASignalWhoseHandlerGoesWithThem) {
+TEST_F(Dumps, AreWrittenAtASignalAndRemoveItsHandlerAtTheEnd) {
   DumpOptions options(pattern_);
   options.signal = SIGUSR2;
   start(options);
@@ -280,7 +280,7 @@ TEST_F(Dumps, HaveAnIntervalWhereCallsAsk) {
   EXPECT_EQ(counted, 200u);
 }
 
-TEST_F(Dumps, LogWhyTheyCannotBeWritten) {
+TEST_F(Dumps, LogTheReasonIfTheyCannotBeWritten) {
   start(DumpOptions(directory_.file("no/where.json")));
   profiler_.dump("asked");
   profiler_.stop();

@@ -105,7 +105,7 @@ TEST(ARing, IsNotFilledByThreadsThatEnded) {
   EXPECT_EQ(num_spans(trace) + trace.dropped(), 10'001u);
 }
 
-TEST(ARing, GivesWhatItHasAndGoesOn) {
+TEST(ARing, HasASnapshotOfItsLastEventsAndGoesOn) {
   RecordingOptions options;
   options.buffer = OPD_PROFILER_KEEP_LAST;
   options.max_bytes = 2 * kBlock;
@@ -169,7 +169,7 @@ std::vector<std::string> event_rows(const Trace &trace) {
   return rows;
 }
 
-TEST(AFile, HasWhatMemoryHas) {
+TEST(AFile, HasTheSameEventsAsMemory) {
   const ScratchDirectory directory;
   const std::string path = directory.file("events");
   const Vm vm = nested_vm();

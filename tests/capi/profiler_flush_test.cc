@@ -165,7 +165,7 @@ TEST_F(AFlushedFile, SaysThatTheDiskFailed) {
 }
 
 // The log callback is called when all is done, without a lock.
-TEST_F(AFlushedFile, MayBeRecordedAnewInTheLogCallback) {
+TEST_F(AFlushedFile, CanBeStartedAgainInTheLogCallback) {
   start();
   is_broken = true;
   disk().fail();

@@ -248,7 +248,7 @@ TEST_F(Reload, IsSafeForManyThreads) {
   EXPECT_EQ(good, 200);
 }
 
-TEST_F(Reload, KeepsNothingIfToldSo) {
+TEST_F(Reload, KeepsNothingIfTheVariableIsZero) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";  // a process of its own, which reads the variable
   const std::string path = settled_copy();
   setenv("OPDYNO_KEPT_LIBRARIES_MB", "0", 1);

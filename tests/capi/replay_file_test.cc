@@ -167,7 +167,7 @@ TEST(RecordingFile, ACutOneNeverPassesForWhole) {
   EXPECT_NE(last_refusal.find("the parts before the call are incomplete"), std::string::npos) << last_refusal;
 }
 
-TEST(RecordingFile, OtherFilesAndNewerVersionsAreToldByName) {
+TEST(RecordingFile, RefusesOtherFilesAndNewerVersions) {
   const auto path = recording_path();
   expect_throws([&] { opdyno::replay(path + ".none"); }, OPD_NOT_FOUND, "none");
   write_bytes(path, "PK\3\4 something else, which is long enough");

@@ -124,7 +124,7 @@ TEST(ReportBuilder, RefusesADeviceWhereThereIsNone) {
                "section must be an opd_report_section, but is 3");
 }
 
-TEST(ReportBuilder, RefusesWhatDoesNotFit) {
+TEST(ReportBuilder, RefusesBadMetricsAndCallsInTheWrongOrder) {
   const ReportBuilder builder;
   const auto set = [&](const char *column, opd_metric_kind kind, const opd_value &value) {
     return opd_report_builder_set(builder.get(), OPD_REPORT_CALLS, nullptr, column, kind, &value);

@@ -65,7 +65,7 @@ TEST(ReportSummary, WritesCountsWithThreeDigits) {
   }
 }
 
-TEST(ReportSummary, ShortensTypesOfElementsThatItKnows) {
+TEST(ReportSummary, ShortensKnownDtypes) {
   const std::pair<const char *, const char *> shapes[] = {{"uint8[2]", "2 u8"},
                                                           {"int64[2, 3]", "2x3 i64"},
                                                           {"bfloat16[1]", "1 bf16"},
@@ -130,7 +130,7 @@ TEST(ReportSummary, LeavesOutShapesThatDoNotFitAsAWhole) {
 }
 
 // 30 and 60 percent of the peak are neither far from it nor, from 60 on, without room.
-TEST(ReportConclusion, SaysWhatPays) {
+TEST(ReportConclusion, NamesTheOperatorThatIsWorthOptimising) {
   EXPECT_EQ(conclusion({{"a", 10, 29.9}}),
             "a takes 100 % of the time but reaches 30 % of peak: a faster kernel would help\n");
   EXPECT_EQ(conclusion({{"a", 10, 30}}), "a takes 100 % of the time at 30 % of peak\n");

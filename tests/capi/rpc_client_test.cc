@@ -406,7 +406,7 @@ TEST_F(AClient, RequestsAreRangesOfARecording) {
     EXPECT_NE(json.find(range), std::string::npos) << range << " is not in " << json.substr(0, 3000);
 }
 
-TEST_F(AClient, FreesWhatIsThere) {
+TEST_F(AClient, FreesObjectsOfTheServer) {
   std::atomic<int> alive{0};
   define("test.rpc.make", [&](const opd_value *, int32_t, opd_value *out) {
     const Value made = counted(alive);
@@ -462,7 +462,7 @@ TEST_F(AClient, IsUsedByManyThreads) {
   for (std::thread &thread : threads) thread.join();
 }
 
-TEST_F(AClient, IsKeptOpenByWhatCameFromIt) {
+TEST_F(AClient, IsKeptOpenByItsTensors) {
   const Tensor tensor = make({1, 2});
   session = RpcSession();
   EXPECT_EQ(floats_in(tensor), (Floats{1, 2}));

@@ -135,7 +135,7 @@ TEST_F(Tls, RefusesCertificatesOfOthers) {
   expect_refusal("server", "unable to get local issuer certificate");
 }
 
-TEST_F(Tls, TakesTheNameThatItIsTold) {
+TEST_F(Tls, ChecksTheNameThatTheOptionsGive) {
   TlsServer server("elsewhere");
   trusting.tls_name = "board.example";
   expect_session(server.address(), trusting);

@@ -216,7 +216,7 @@ TEST_F(TelemetryOtlp, SendsInBatchesAndDropsTheOldest) {
   EXPECT_EQ(taken, 1500u % 512) << "the last batch";
 }
 
-TEST_F(TelemetryOtlp, CountsWhatTheCollectorRefuses) {
+TEST_F(TelemetryOtlp, CountsRejectedSpans) {
   const std::vector<std::string> answers{
       Receiver::ok(R"({"partialSuccess":{"rejectedSpans":"2","errorMessage":"too old"}})"),
       Receiver::status("400 Bad Request", "what is this"),  // is not tried again
@@ -328,7 +328,7 @@ TEST_F(TelemetryOtlp, ReadsAnAnswerToItsEnd) {
   EXPECT_EQ(telemetry.stats().failed_count, 0u);
 }
 
-TEST_F(TelemetryOtlp, SaysWhatTheCollectorAnswers) {
+TEST_F(TelemetryOtlp, ErrorsContainTheCollectorsAnswer) {
   Answer answer;
   const Receiver collector([&](const Request &) -> std::string { return answer; });
   options_.spans = 0;
@@ -455,7 +455,7 @@ TEST_F(TelemetryOtlp, DoesNotWaitForACollectorThatHangs) {
   closed.unlock();
 }
 
-TEST_F(TelemetryOtlp, SendsWhatThereIsAtItsEnd) {
+TEST_F(TelemetryOtlp, SendsRemainingDataAtItsEnd) {
   const Receiver collector;
   {
     const Telemetry telemetry = start(collector);

@@ -26,7 +26,7 @@ TEST(TelemetryText, CountsCallsErrorsAndDurationsExactly) {
   EXPECT_EQ(sample(telemetry.text(), "opdyno_calls_total" + kMain), 12) << "sums go on";
 }
 
-TEST(TelemetryText, HasHistogramsWhoseBucketsRiseAndEndWithTheCount) {
+TEST(TelemetryText, HasHistogramsWithCumulativeBuckets) {
   const Vm vm = make_program(20'000);
   const Telemetry telemetry;
   call(vm, "outer", 3);

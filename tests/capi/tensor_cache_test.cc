@@ -24,7 +24,7 @@ std::string record(const std::string &name, const std::string &dtype, const std:
          "\",\"nbytes\":" + std::to_string(nbytes) + ",\"byteOffset\":" + std::to_string(offset) + "}";
 }
 
-TEST(TensorCache, ReadsWhatTvmWrites) {
+TEST(TensorCache, ReadsFilesOfTvm) {
   for (const fs::path &path : {kTvms, kTvms / "", kTvms / "tensor-cache.json"})
     for (const int copy : {0, 1}) {
       const Params params(path, options(copy, 0, 1));
@@ -61,7 +61,7 @@ TEST(TensorCache, WidensFloatsThatWereStoredAsTheirUpperHalves) {
       << "only float32 is halved";
 }
 
-TEST(TensorCache, WritesWhatItReads) {
+TEST(TensorCache, WritesTheTensorsThatItRead) {
   const TemporaryDirectory directory;
   const Params original(kTvms);
   original.save(directory / "tensor-cache.json");
@@ -139,7 +139,7 @@ TEST(TensorCache, ReadsOnlyShardsBelowItsDirectory) {
                OPD_INVALID_ARGUMENT, "regular");
 }
 
-TEST(TensorCache, SaysWhatIsWrong) {
+TEST(TensorCache, NamesTheProblemOfABadFile) {
   const Cache cache;
   const std::string w = record("w", "uint8", "[4]", 4, 0);
   const struct {

@@ -65,7 +65,7 @@ TEST(ATensor, MayBeAScalarOrEmptyOrPacked) {
   for (opd_tensor *tensor : {scalar, empty, packed}) opd_tensor_release(tensor);
 }
 
-TEST(ATensor, IsRefusedWhenItCannotBe) {
+TEST(ATensor, IsRefusedForImpossibleShapesDtypesAndDevices) {
   opd_tensor *none = nullptr;
   const auto create = [&](std::vector<int64_t> dims, DLDataType dtype, DLDevice device) {
     return failure(opd_tensor_create(dims.data(), static_cast<int32_t>(dims.size()), dtype, device, &none));
@@ -150,7 +150,7 @@ TEST(ACopy, ReadsBackwardsAndBroadcasts) {
             "cannot copy to int32[2, 4] on cpu:0: its stride of dimension 0 is 0, so elements share a place");
 }
 
-TEST(ACopy, NamesWhatDiffers) {
+TEST(ACopy, ErrorsNameTheDifference) {
   float data[12] = {};
   Strided a(data, {2, 3}, {}, kFloat32), b(data + 6, {3, 2}, {}, kFloat32), c(data, {2, 3}, {}, {kDLInt, 32, 1}),
       d(data, {6}, {}, kFloat32);
@@ -343,7 +343,7 @@ TEST(ABorrowedTensor, IsRefusedAsADLPackTensorIs) {
   expect_refused(opd_tensor_borrow(&strided.view, nullptr), "out_tensor");
 }
 
-TEST(ABorrowedTensor, IsWhatOthersAreNot) {
+TEST(ABorrowedTensor, DiffersFromOrdinaryTensors) {
   opd_tensor *const own = make({2}, kFloat32);
   EXPECT_FALSE(opd_tensor_is_borrowed(own));
   opd_tensor_end_borrow(own);

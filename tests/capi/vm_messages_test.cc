@@ -61,7 +61,7 @@ TEST(VmMessages, CountTheOutputsThatWereSupplied) {
             "result 1 of two must be a tensor, but is int");
 }
 
-TEST(VmMessages, SayWhatAVmNeeds) {
+TEST(VmMessages, NameTheBadOptionOfAVm) {
   const Module module = Executable::assemble(".func f(x) {\n  ret %x\n}\n").to_module();
   const auto made = [&](const std::function<void(opd_vm_options &)> &change, opd_code code) {
     opd_vm_options options;
@@ -102,7 +102,7 @@ TEST(VmMessages, SayHowMuchOfTheMemoryIsInUse) {
       << message;
 }
 
-TEST(VmMessages, SayWhatStatefulCallsLack) {
+TEST(VmMessages, NameTheMissingStepOfStatefulCalls) {
   const Vm vm = two_results();
   Value value;
   const int64_t path[] = {0, 0}, far[] = {2}, negative[] = {-1};

@@ -297,7 +297,7 @@ TEST(VmProfile, HasTheTurnThatItWasGiven) {
   expect_throws([&] { profile(program(), options); }, OPD_INVALID_ARGUMENT, "turn");
 }
 
-TEST(VmProfile, TellsWhenWhereAndWithinWhatOnRequest) {
+TEST(VmProfile, HasStartThreadAndCallPathOnRequest) {
   const Vm vm = program();
   opd_profile_options options = defaults();
   options.details = 1;

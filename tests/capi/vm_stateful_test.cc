@@ -154,7 +154,7 @@ TEST(VmSaved, OneOfThousandsOfNamesIsFound) {
   expect_throws([&] { vm.call("function_2000"); }, OPD_NOT_FOUND, "function_200");
 }
 
-TEST(VmSaved, RefusesWhatTvmRefuses) {
+TEST(VmSaved, RefusesTheSameArgumentsAsTvm) {
   const Vm vm = add_vm();
   const Tensor x = floats({1, 2, 3, 4});
   expect_error(save(vm, "main", "pair", {arg(x), arg(x)}), OPD_ALREADY_EXISTS, "pair");
@@ -319,7 +319,7 @@ TEST(VmInstrument, AnErrorOfItsOwnEndsTheCall) {
   }
 }
 
-TEST(VmInstrument, IsNotShownWhatItCallsItself) {
+TEST(VmInstrument, DoesNotSeeItsOwnCalls) {
   const Vm vm = add_vm();
   const Tensor x = floats({1, 2, 3, 4});
   int seen = 0;

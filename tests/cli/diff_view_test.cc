@@ -140,7 +140,7 @@ TEST(DiffView, EntriesOfTheWholeAreSentencesBelow) {
       "\nThe runs have different numbers of calls of the program; times are per call of it.\n\nLook.\n\nOnly if.\n");
 }
 
-TEST(DiffView, FailingRowsAreToldOnlyIfThereIsALimit) {
+TEST(DiffView, FailingRowsAreReportedOnlyIfThereIsALimit) {
   DiffReport report;
   report.row("f", "operator", "regression",
              {{"Fails", 1}, {"Change", 0.5}, {"Change Low", 0.25}, {"Change High", 0.75}});

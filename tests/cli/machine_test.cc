@@ -64,7 +64,7 @@ TEST(DoctorOfAMachine, TheHypervisorIsNamedByItsFirmware) {
   }
 }
 
-TEST(DoctorOfAMachine, ClocksAreToldWhole) {
+TEST(DoctorOfAMachine, ClocksHaveTheirCauses) {
   const std::string current = kClock + "current_clocksource", others = kClock + "available_clocksource";
   const std::string intel = "vendor_id : GenuineIntel\nflags : tsc", amd = "vendor_id : AuthenticAMD\nflags : tsc";
   const std::string slow = ", whose reading takes a microsecond or more, because the ";
@@ -312,7 +312,7 @@ TEST(DoctorOfAMachine, TheActivePythonIsTheEnvironmentsOrTheFirstInPath) {
   EXPECT_EQ(found("", root + "/c:"), "");
 }
 
-TEST(AProbe, AnswersWithItsTextOrWithWhatEndedIt) {
+TEST(AProbe, ReturnsItsTextOrTheReasonOfItsEnd) {
   const auto soon = [] { return std::chrono::steady_clock::now() + std::chrono::seconds(60); };
   const auto answer = [&](Probe probe) {
     const Probe::Answer given = probe.wait(soon());

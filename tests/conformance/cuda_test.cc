@@ -23,7 +23,7 @@ Module kernels_with(const std::string &name, const std::vector<std::string> &tag
       text(format) + number(1) + text("scale") + text("scale") + list_of + list(tags) + number(0) + text(code));
 }
 
-TEST_F(RecordedCuda, TellsTheDriversProperties) {
+TEST_F(RecordedCuda, ReportsTheDriversProperties) {
   const auto number_of = [](opd_device_attr attr, int32_t id = 0) {
     return opdyno::device_attr({kDLCUDA, id}, attr).view().u.int64;
   };
@@ -355,7 +355,7 @@ TEST_F(RecordedCuda, PassesAllArguments) {
   }
 }
 
-TEST_F(RecordedCuda, RefusesKernelsWhoseCodeTakesOtherParameters) {
+TEST_F(RecordedCuda, RefusesKernelsWithOtherParametersInTheirCode) {
   const Tensor x = on(kDevice, {1, 2, 3, 4});
   const Module few = kernels_with("few", {"blockIdx.x", "threadIdx.x"}, "ptx", kPtx, 3);
   expect_throws([&] { few.function("scale", 1)(x, x, 1.0, 1, 4); }, OPD_BAD_FORMAT,
@@ -367,7 +367,7 @@ TEST_F(RecordedCuda, RefusesKernelsWhoseCodeTakesOtherParameters) {
                 "parameter 2 of kernel scale is described with 4 bytes, but has 8 in its code");
 }
 
-TEST_F(RecordedCuda, TellsWhatTheDriverSaysOfCode) {
+TEST_F(RecordedCuda, ErrorsContainTheDriversMessageAboutCode) {
   const Tensor x = on(kDevice, {1, 2, 3, 4});
   const auto run = [&](const std::string &name, const std::string &format, const std::string &code) {
     kernels_with(name, {"blockIdx.x", "threadIdx.x"}, format, code).function("scale", 1)(x, x, 1.0, 0, 1, 4);
@@ -457,7 +457,7 @@ TEST_F(RecordedCuda, IsNotUsedInAChildOfFork) {
   EXPECT_EQ(read(*there), (std::vector<float>{1, 2, 3, 4})) << "the parent afterwards";
 }
 
-TEST_F(RecordedCuda, ReportsWhatFailedInAStreamWhenItIsWaitedFor) {
+TEST_F(RecordedCuda, ReportsAFailedKernelAtTheNextWait) {
   const DLDevice other = {kDLCUDA, 1};  // its context fails from here on
   const Function scale = kernels_with("illegal", {"blockIdx.x", "threadIdx.x"}).function("scale", 1);
   const Tensor x = on(other, {1, 2, 3, 4});

@@ -101,7 +101,7 @@ TEST_F(CountedCuda, IsAskedForOneStretchAfterTheOther) {
   EXPECT_GE(occurrences(cuda_driver::Recording::log(), "cuCtxSynchronize\n"), 2u);
 }
 
-TEST_F(CountedCuda, SaysWhyItCannotBe) {
+TEST_F(CountedCuda, ErrorsNameTheReasonWhyMetricsCannotBeMeasured) {
   EXPECT_EQ(error_of({"first.avg"}),
             "the counts of kernels are added up, so a metric of CUPTI must end with .sum, but first.avg does not");
   EXPECT_EQ(error_of({}),
@@ -114,7 +114,7 @@ TEST_F(CountedCuda, SaysWhyItCannotBe) {
             "kernels of cuda:0 cannot be counted: cuptiProfilerHostConfigAddMetrics returned error ");
 }
 
-TEST_F(CountedCuda, TellsWhichCallFailedAndLosesNothing) {
+TEST_F(CountedCuda, NamesTheFailedCallAndFreesEverything) {
   for (const std::string function :
        {"ProfilerInitialize", "DeviceGetChipName", "ProfilerHostInitialize", "ProfilerHostConfigAddMetrics",
         "ProfilerHostGetConfigImageSize", "ProfilerHostGetConfigImage", "ProfilerHostGetNumOfPasses",

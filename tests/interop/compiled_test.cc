@@ -153,7 +153,7 @@ TEST(Compiled, ACancelledCallEndsAndTheVmStaysUsable) {
   }
 }
 
-TEST(Compiled, CallsAreNotLookedAtUntilSomebodyAsksWhatRuns) {
+TEST(Compiled, CallsAreNotObservedUntilTheRunningOperatorIsRequested) {
   for (const char *release : kReleases) {
     Handle<opd_cancel_token> cancel;
     check(opd_cancel_token_create(cancel.out()));
@@ -313,7 +313,7 @@ TEST(Compiled, ARegisterBeyondThoseThatTheExecutableStatesIsAnError) {
   expect_throws([&] { answer(vm); }, OPD_OUT_OF_RANGE, "was given item 2 of a list that has no such");
 }
 
-TEST(Compiled, AProgramThatNeedsABuiltinThatIsNotOfferedIsRefusedByName) {
+TEST(Compiled, AProgramIsRefusedWithTheNameOfAMissingBuiltin) {
   Function builtin;
   check(opd_function_get_global("vm.builtin.alloc_tensor", builtin.out()));
   check(opd_function_remove_global("vm.builtin.alloc_tensor"));

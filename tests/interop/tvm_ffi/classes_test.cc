@@ -63,7 +63,7 @@ TEST(FieldsOfPythonsClasses, KeepValuesOfTheirTypes) {
   }
 }
 
-TEST(FieldsOfPythonsClasses, RefuseWhatIsNoneOfTheirTypes) {
+TEST(FieldsOfPythonsClasses, RefuseValuesOfOtherTypes) {
   int64_t room[2] = {5, 6};
   const Value list = call("ffi.List", {});
   for (const auto &[type, value, message] :

@@ -60,7 +60,7 @@ TEST(ASignature, IsTakenApartIntoTypes) {
   EXPECT_FALSE(contains(outer, CKind::kStr));
 }
 
-TEST(AMistakeInASignature, IsToldWithItsPlace) {
+TEST(AMistakeInASignature, IsReportedWithItsOffset) {
   EXPECT_EQ(complaint("f64(f64, f46)"),
             "the signature \"f64(f64, f46)\" must have an argument type at offset 9, but has \"f46)\". The types are "
             "void, bool, "

@@ -149,7 +149,7 @@ TEST(AnAllocator, ReportsItsUseWhenMemoryRunsOut) {
   limited().capacity = size_t{1} << 40;
 }
 
-TEST(AnAllocator, RefusesSizesThatCannotBeOne) {
+TEST(AnAllocator, RefusesImpossibleSizes) {
   for (const DLDevice device : {fresh_device(), kHost})
     for (const auto kind : {OPD_ALLOCATOR_NAIVE, OPD_ALLOCATOR_POOLED})
       for (const size_t bytes :
@@ -193,7 +193,7 @@ TEST(AStorage, HoldsABlockAsLongAsItLives) {
   EXPECT_EQ(memory_stats(device).live_bytes, 0u);
 }
 
-TEST(TheStatistics, StartThePeakAnewOnRequest) {
+TEST(TheStatistics, ResetThePeakOnRequest) {
   const DLDevice device = fresh_device();
   auto small = Storage::make(device, OPD_ALLOCATOR_NAIVE, 100);
   Storage::make(device, OPD_ALLOCATOR_NAIVE, 1000);
@@ -202,7 +202,7 @@ TEST(TheStatistics, StartThePeakAnewOnRequest) {
   EXPECT_EQ(memory_stats(device).peak_bytes, 100u);
 }
 
-TEST(TheStatistics, TellThePeakOfStretchesThatOverlap) {
+TEST(TheStatistics, HaveThePeaksOfOverlappingWindows) {
   const DLDevice device = fresh_device();
   const auto kept = Storage::make(device, OPD_ALLOCATOR_NAIVE, 5000);
   auto &memory = DeviceMemory::of(device);
@@ -238,7 +238,7 @@ TEST(TheStatistics, LeaveAStretchAloneThatHasEnded) {
   EXPECT_TRUE(std::all_of(std::begin(place), std::end(place), [](unsigned char byte) { return byte == 0; }));
 }
 
-TEST(TheStatistics, CountWhatIsMapped) {
+TEST(TheStatistics, CountMappedMemory) {
   const DLDevice device = fresh_device();
   auto &memory = DeviceMemory::of(device);
   char mapped[1];

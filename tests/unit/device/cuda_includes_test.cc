@@ -71,7 +71,7 @@ TEST_F(IncludedFiles, MayComeAndGo) {
   EXPECT_EQ(hash(source), none) << "a folder is no file";
 }
 
-TEST_F(IncludedFiles, AreUnknownWhereTheTextDoesNotTell) {
+TEST_F(IncludedFiles, AreUnknownIfTheTextDoesNotNameThem) {
   for (const char *source :
        {"#include NAME\n", "# include NAME(a.h)\n", "%:include NAME\n", "#/* why */include NAME\n",
         "#include /* why */ <a.h>\n", "#include \\\nNAME\n", "#include <a.h\n", "#include_next NAME\n",

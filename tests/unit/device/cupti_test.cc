@@ -263,7 +263,7 @@ TEST_F(ABuffer, IsReadRecordByRecord) {
   EXPECT_EQ(read().skipped, 0u);
 }
 
-TEST_F(ABuffer, HasRecordsThatAreSkippedAndCounted) {
+TEST_F(ABuffer, SkipsAndCountsUnknownRecords) {
   CUpti_ActivityPcie unknown{};
   unknown.kind = CUPTI_ACTIVITY_KIND_PCIE;
   add(kernel()).add(unknown).add(call());

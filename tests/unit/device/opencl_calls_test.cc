@@ -381,7 +381,7 @@ TEST_F(OpenClCalls, LoseNoImageWhicheverFails) {
   }
 }
 
-TEST_F(OpenClCalls, ReportWhatFailsWhenADeviceIsMade) {
+TEST_F(OpenClCalls, NameTheFailedCallWhileADeviceIsMade) {
   const cl_device_id device = list_devices(Api::get())[0];
   for (int64_t nth = 1; nth <= 3; ++nth) {
     counted().fail_from(nth);
@@ -393,7 +393,7 @@ TEST_F(OpenClCalls, ReportWhatFailsWhenADeviceIsMade) {
   }
 }
 
-TEST_F(OpenClCalls, SayWhatIsWrongWithCodeAndLaunches) {
+TEST_F(OpenClCalls, NameTheProblemOfCodeAndLaunches) {
   Failure failure = failure_of([&] { built("__kernel void f() { unknown = 1; }"); });
   EXPECT_EQ(failure.code, OPD_CALL_FAILED);
   EXPECT_EQ(failure.message.find("the driver of opencl:0 cannot compile the kernels of m.so: CL_BUILD_PROGRAM_FAILURE "

@@ -104,7 +104,7 @@ TEST(AStoppedCall, RunsAGangWhole) {
   EXPECT_EQ(ran, 8);
 }
 
-TEST(AStoppedCall, LetsTasksLaunchWhatTheyNeed) {
+TEST(AStoppedCall, LetsRunningTasksLaunchMoreTasks) {
   StoppableCall call;
   std::atomic<int> inner{0};
   EXPECT_EQ(launch(3,

@@ -195,7 +195,7 @@ TEST_F(VulkanCalls, CopyAfterAllEarlierWork) {
   EXPECT_EQ(checked().alive(), Alive());
 }
 
-TEST_F(VulkanCalls, BindWhatAKernelTakes) {
+TEST_F(VulkanCalls, BindTheArgumentsOfAKernel) {
   {
     OwnStream main(context(), checked()), other(context(), checked());
     const Memory first(context(), 1024), second(context(), 64);

@@ -131,7 +131,7 @@ TEST(Choosers, MustBeFunctionsInSymbols) {
 }
 
 // ld -s leaves the header as it is without them, and so does lld.
-TEST(Choosers, NeedNotBeToldByTheHeader) {
+TEST(Choosers, AreAcceptedWithoutAMarkInTheHeader) {
   for (const std::string &source :
        {kCallsSource + kChosenHere, kCallsSource + kChosen + kChosenHere,
         kCallsSource + kChosen + "int chosen2(int) __attribute__((ifunc(\"choose\")));\n"}) {
@@ -232,7 +232,7 @@ TEST(EntryPoints, LieInSectionsOfFunctions) {
 }
 
 // A function of assembly code without unwind information, as hand-written ones are.
-TEST(Choosers, MustBeFunctionsThatAreKnownAsSuch) {
+TEST(Choosers, MustBeKnownFunctions) {
   const std::string bare =
       "__asm__(\".text\\n.globl bare\\n.type bare, %function\\nbare: ret\\nret\\n.size bare, . - bare\\n\");\n";
   const Library good(kCallsSource + kChosenHere + bare, "");

@@ -57,7 +57,7 @@ const ElfSymbol *find(const ElfFile &file, std::string_view name) {
   return found == symbols.end() ? nullptr : &*found;
 }
 
-TEST(ElfFile, RefusesToImportWhatItDefines) {
+TEST(ElfFile, RefusesASymbolThatIsDefinedAndImported) {
   const std::string bytes = good_bytes();
   const ElfFile file(as_bytes(bytes), "good.so");
   const auto *defined = find(file, "__tvm_ffi_f"), *needed = find(file, "TVMFFIErrorSetRaisedFromCStrParts");
@@ -111,7 +111,7 @@ TEST(ElfFile, RefusesVersionsThatLeaveTheirTable) {
         << step;
 }
 
-TEST(ElfFile, TellsSymbolsAndWhereTheyLie) {
+TEST(ElfFile, FindsSymbolsAndTheirSegments) {
   const std::string bytes = good_bytes();
   const ElfFile file(as_bytes(bytes), "good.so");
   const auto *function = find(file, "__tvm_ffi_f"), *slot = find(file, "__TVMBackendParallelLaunch"),

@@ -154,7 +154,7 @@ TEST(EmbeddedConstants, AreGivenToImportsBeforeTheirFirstUse) {
   EXPECT_EQ(all.view().type, int{OPD_MAP});
 }
 
-TEST(EmbeddedConstants, TellOfInitialisersThatGaveAnErrorUntilOneDoesNot) {
+TEST(EmbeddedConstants, ReportAnInitialisersErrorUntilItSucceeds) {
   const auto module = read_kind("const_loader", list({}) + number(0) + list({"f"}) + number(1) + list({}));
   const auto import = make_object<Functions>();
   module->add_import(import);
@@ -188,7 +188,7 @@ std::string device(const std::string &format, const std::vector<KernelEntry> &fu
   return out + text(code);
 }
 
-TEST(CodeOfDevices, NamesItsFunctionsIfItsFormIsKnown) {
+TEST(CodeOfDevices, ListsItsFunctionsIfItsFormatIsKnown) {
   const auto module = [](const char *kind, const std::string &bytes) {
     return make_object<PlaceholderModule>(kind, as_bytes(bytes), "m.so");
   };

@@ -96,7 +96,7 @@ TEST(ATarFile, HasFilesOfTheThreePlainTypes) {
   EXPECT_TRUE(tells(changed(156, "2"), "is of type '2': only plain files and directories are read"));
 }
 
-TEST(ATarFile, IsKnownByItsStart) {
+TEST(ATarFile, IsRecognisedByItsStart) {
   const std::string archive = write_tar({{"a.o", "content"}});
   EXPECT_TRUE(looks_like_tar(as_bytes(archive)));
   EXPECT_TRUE(looks_like_tar(as_bytes(archive.substr(0, 262))));

@@ -233,7 +233,7 @@ TEST(TheEndOfACapture, HasAResultOrAnError) {
   EXPECT_EQ(end.error->message, "full");
 }
 
-TEST(ACallOfTheHost, ComesBackWithWhatItWrote) {
+TEST(ACallOfTheHost, KeepsTheTensorsThatItWrote) {
   const int64_t dims[] = {2};
   Ref<Tensor> kept = make_tensor(dims, {kDLInt, 8, 1}, {kDLCPU, 0}),
               written = make_tensor(dims, {kDLInt, 8, 1}, {kDLCPU, 0});

@@ -153,7 +153,7 @@ TEST(AKeptTensor, MayHaveGapsThatAreSmall) {
   EXPECT_FALSE(is_taken(kMebibyte, 17));
 }
 
-TEST(AKeptValue, SaysWhatIsWrongWithIt) {
+TEST(AKeptValue, NamesItsProblem) {
   const auto error = [](const std::string &bytes) { return error_of([&] { value_of(bytes); }); };
   const std::string none(1, '\0');
   EXPECT_NE(error(std::string(1, char{KeptValue::kSameState + 1}))
@@ -240,7 +240,7 @@ TEST(AKeptTensor, ComesBackAtItsOffsetWithItsStridesAndReadOnly) {
       }
 }
 
-TEST(ALeaf, IsShownByWhatItIs) {
+TEST(ALeaf, IsShownByItsType) {
   const std::string one = number(KeptValue::kInt, 1);
   const std::string bytes = items(
       KeptValue::kArray,
@@ -273,7 +273,7 @@ TEST(TensorsOfAValue, AreFoundInTuplesAndMaps) {
   EXPECT_EQ(maker.mark().tensors, 1u);
 }
 
-TEST(AHash, IsOfTheElementsAndOfWhatTheyAre) {
+TEST(AHash, DependsOnTheElementsAndTheirType) {
   ValueMaker maker;
   const auto hash = [&](const std::string &bytes) { return hash_of_value(maker.make(value_of(bytes)).view()); };
   const auto floats = [](char last) {

@@ -101,7 +101,7 @@ TEST(RankTest, TakesEqualValuesForNoDifference) {
   EXPECT_EQ(test.interval(0.95).high, 0);
 }
 
-TEST(RankTest, KnowsTheTailsOfTheNormalAndStudentDistributions) {
+TEST(RankTest, HasTheTailsOfTheNormalAndStudentDistributions) {
   EXPECT_NEAR(normal_tail(0.5), 0.3085375387259869, 1e-15);  // norm.sf
   EXPECT_NEAR(normal_tail(8) / 6.22096057427174e-16, 1, 1e-12);
   for (const auto &[tail, z] : {std::pair{0.3, 0.5244005127080409},

@@ -58,7 +58,7 @@ TEST(AQueueOfSpans, KeepsTheNewest) {
   EXPECT_EQ(none.size(), 0u);
 }
 
-TEST(AQueueOfSpans, TakesBackTheNewestOfWhatCouldNotBeSent) {
+TEST(AQueueOfSpans, TakesBackTheNewestUnsentSpans) {
   SpanQueue queue(4);
   for (const int64_t number : {1, 2, 3}) queue.add(span_of(number));
   std::vector<SentSpan> taken = queue.take(3);
@@ -111,7 +111,7 @@ Event open_run(uint64_t number, uint64_t begin, NameId name) {
   return event;
 }
 
-TEST(CountersOfCalls, TellProgramsApartAndCountWhatEnded) {
+TEST(CountersOfCalls, DistinguishProgramsAndCountEndedCalls) {
   const NameId f = name_id("f"), first = name_id("first"), second = name_id("second");
   TraceBuilder built;
   built.run(1, 0, 1'000, f, {}, 0, first).run(2, 2'000, 5'000, f, items_of(EventItem::Type::kFailure, ""), 0, second);

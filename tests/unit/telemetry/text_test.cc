@@ -103,7 +103,7 @@ class Variables : public testing::Test {
   }
 };
 
-TEST_F(Variables, FillWhatIsNotGiven) {
+TEST_F(Variables, FillMissingSettings) {
   ::setenv("OTEL_SERVICE_NAME", "by variable", 1);
   ::setenv("OTEL_RESOURCE_ATTRIBUTES", "a=1,b=2,service.name=by attribute", 1);
   ::setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://there", 1);
@@ -235,7 +235,7 @@ TEST(Durations, AreCountedUpToTheirBounds) {
             std::string::npos);
 }
 
-TEST(MetricsOfOtlp, HaveAKindAndNumbersThatJsonHasNot) {
+TEST(MetricsOfOtlp, HaveAKindAndWriteNanAndInfinityAsText) {
   TelemetrySettings settings;
   settings.version = "1.2";
   const auto text = [&](SeriesKind kind, double value) {
@@ -292,7 +292,7 @@ TEST(MetricsOfOtlp, AreADocumentWithTheirResourceAndScope) {
                    R"("version":"1.2"},"spans":[]}]}]})"));
 }
 
-TEST(SpansOfOtlp, SayWhatTheyHave) {
+TEST(SpansOfOtlp, HaveTheirFields) {
   SentSpan span;
   span.trace[15] = 1, span.id[7] = 2;
   span.begin_ns = 3, span.end_ns = 4, span.thread = 5;
@@ -385,7 +385,7 @@ TEST(MetricsOfTheProcess, MatchTheSystemsValues) {
   ::close(more);
 }
 
-TEST(ACollectorsAnswer, TellsHowManySpansItRejected) {
+TEST(ACollectorsAnswer, HasTheNumberOfRejectedSpans) {
   EXPECT_EQ(rejected_spans(R"({"partialSuccess":{"rejectedSpans":"7","errorMessage":"full"}})"), 7u);
   EXPECT_EQ(rejected_spans(R"({"a":1,"partialSuccess":{"rejectedSpans":8}})"), 8u);
   for (const char *answer : {"", "no", "{}", "[]", R"({"partialSuccess":{}})", R"({"partialSuccess":3})",

@@ -66,7 +66,7 @@ TEST(Recording, TakesRunsFromItsStartToItsStop) {
   EXPECT_EQ(shapes_text(call), "float32[4]");
 }
 
-TEST(Recording, GivesWhatHappenedSoFarAndGoesOnWithoutIt) {
+TEST(Recording, TakesTheEventsSoFarAndGoesOn) {
   RecordingOptions options;
   options.ranges = true;
   options.waits = false;

@@ -251,7 +251,7 @@ TEST(TvmFunctions, SayWhichItemAListLacks) {
   EXPECT_EQ(list[0].view().u.int64, 7);
 }
 
-TEST(TvmFunctions, SayWhatKernelsCannotDo) {
+TEST(TvmFunctions, RefuseBadRequestsOfKernels) {
   auto *free_block = symbol<int(int, int, void *)>("TVMBackendFreeWorkspace");
   int local = 0;
   EXPECT_EQ(free_block(1, 0, &local), -1);

@@ -110,7 +110,7 @@ TEST(TvmSymbols, TakeOverErrorsThatOthersMade) {
   release(static_cast<Object *>(std::exchange(foreign->cause, nullptr)));
 }
 
-TEST(TvmSymbols, CallFunctionsAndRefuseWhatIsNone) {
+TEST(TvmSymbols, CallFunctionsAndRefuseOtherObjects) {
   auto *call_function = symbol<int(void *, View *, int32_t, View *)>("TVMFFIFunctionCall");
   const auto add = make_function([](Args args) { return Value(args[0].u.int64 + args[1].u.int64); });
   View args[] = {opd_int(2), opd_int(3)}, result = opd_none();
