@@ -374,7 +374,9 @@ class profile(_KinetoProfile):  # noqa: N801  torch.profiler's name
         if not isinstance(action, ProfilerAction):
             name = getattr(action, "name", None)  # an action of torch
             if name not in ProfilerAction.__members__:
-                raise TypeError(f"a schedule must return a ProfilerAction, but returned {action!r} for step {self.step_num}")
+                raise TypeError(
+                    f"a schedule must return a ProfilerAction, but returned {action!r} for step {self.step_num}"
+                )
             action = ProfilerAction[str(name)]
         return action
 
