@@ -238,7 +238,7 @@ TEST(Messages, NameTheBadArgumentOfReportFunctions) {
 }
 
 // The nearest numbers that are allowed.
-TEST(Messages, DoNotComeForValuesAtALimit) {
+TEST(Messages, AreAbsentForValuesAtALimit) {
   const Module program = Executable::assemble(".func main(x) {\n  ret %x\n}").to_module();
   Handle<opd_benchmark> benchmark;
   const double limits[] = {0, std::numeric_limits<double>::max()}, beyond[] = {std::numeric_limits<double>::infinity()},

@@ -341,7 +341,7 @@ TEST(KvCache, ReservedRowsThatCountAsFilledAreZero) {
   EXPECT_EQ(column(builtin("attention_kv_cache_view")(kv_cache({1}, {3, 2}, 3))), (Floats{1, 0, 0}));
 }
 
-TEST(KvCache, ARowCountThatIsNoNumberIsRefused) {
+TEST(KvCache, RefusesMoreRowsThanInt64Counts) {
   const auto append = builtin("attention_kv_cache_append");
   const Value cache =
       builtin("attention_kv_cache_create")(Tensor({1, 0}, "float32"), shape_of({1, 0}), -1);  // rows of no bytes

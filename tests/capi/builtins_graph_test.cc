@@ -78,7 +78,7 @@ TEST(RunOrCapture, CallsTheFunctionEachTimeWithoutGraphs) {
   EXPECT_EQ(calls, 4);
 }
 
-TEST(RunOrCapture, NamesArgumentsThatAreNone) {
+TEST(RunOrCapture, NamesInvalidArguments) {
   const auto refused = [](const std::string &args, const std::string &part) {
     const Vm vm = vm_of(kHead + ".func main(x) {\n  %r = call vm.builtin.cuda_graph." + args + "\n  ret %r\n}\n");
     expect_throws([&] { vm.call("main", 1); }, OPD_INVALID_ARGUMENT, part);

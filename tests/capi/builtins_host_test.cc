@@ -167,7 +167,7 @@ TEST(HostFunctions, AFunctionOfAProgramKeepsItsVm) {
   Function::global("vm.builtin.clear_py_func_registry")();
 }
 
-TEST(HostFunctions, GetFunctionsThatSayIfTheirVmIsGone) {
+TEST(HostFunctions, GetFunctionsThatFailIfTheirVmWasReleased) {
   static Value kept;
   define("test.keep", [](const opd_value *args, int32_t, opd_value *) { kept = Value::retain(args[0]); });
   vm_of(".func one() {\n  ret %void\n}\n.func main() {\n  call test.keep(@one)\n  ret %void\n}").call("main");

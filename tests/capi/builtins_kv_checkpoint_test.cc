@@ -268,7 +268,7 @@ TEST(Checkpoint, WithOtherListsOrTypesIsRefused) {
                     hash_of_part("inline", "0.10000000000000001") + "\"");
 }
 
-TEST(Checkpoint, IsNotMadeOfCachesThatTvmMakesNoneOf) {
+TEST(Checkpoint, IsRefusedForWindowsMlaAndOpenTrees) {
   Sizes windows, layer, latent;
   windows.windows = 1, layer.kinds = {3}, latent.kinds = {1};
   const auto refused = [](const Value &cache, const std::string &why) {

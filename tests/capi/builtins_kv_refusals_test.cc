@@ -145,7 +145,7 @@ TEST(PagedKvCache, SequencesWithAWindowRefuseBadSizesAndForks) {
   cache.expect_rows();
 }
 
-TEST(PagedKvCache, SizesAndKernelsThatMakeNoCacheAreRefused) {
+TEST(PagedKvCache, InvalidSizesAndKernelsAreRefused) {
   const auto refused = [](const std::function<void(std::vector<Value> &)> &change, opd_code code,
                           const std::string &why) { expect_throws([&] { make_cache(Sizes{}, change); }, code, why); };
   const auto number = [](int64_t x) { return Value::retain(arg(x)); };
@@ -261,7 +261,7 @@ TEST(PagedKvCache, EachSizeIsNamedWithItsLimits) {
                     OPD_INVALID_ARGUMENT, name + " must be finite, but is " + (std::isnan(given) ? "nan" : "inf"));
 }
 
-TEST(PagedKvCache, KernelsThatAreNoneAreNumbered) {
+TEST(PagedKvCache, InvalidKernelsAreNamedByTheirNumber) {
   const auto number = [](int64_t x) { return Value::retain(arg(x)); };
   const Value kernel = Value::retain(arg(make_function(append)));
   const auto refused = [](size_t place, const Value &given, const std::string &why, opd_code code) {

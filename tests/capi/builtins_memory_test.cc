@@ -110,7 +110,7 @@ TEST(TheMemoryManager, GivesPooledMemoryBackWhenItIsCleared) {
   EXPECT_LT(pooled(), 4000u);
 }
 
-TEST(ToDevice, GivesATensorThatIsThereAlreadyAsItIs) {
+TEST(ToDevice, ReturnsATensorOfThatDeviceUnchanged) {
   const Tensor x = floats({1, 2});
   const Function move = Function::global("vm.builtin.to_device");
   EXPECT_EQ(move(x, 1, 0).view().u.object, arg(x).u.object);

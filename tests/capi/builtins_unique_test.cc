@@ -17,7 +17,7 @@ const Function &unique() {
 
 }  // namespace
 
-TEST(Unique, GivesATensorAloneIfNothingElseIsWanted) {
+TEST(Unique, ReturnsOnlyATensorIfNothingElseIsRequested) {
   const Tensor x = int64s({3, 1, 1, 2, 3, 1});
   EXPECT_EQ(elements_of<int64_t>(Tensor::of(unique()(x, 1, 0, 0, 0))), (Ints{1, 2, 3}));
   EXPECT_EQ(elements_of<int64_t>(Tensor::of(unique()(x, 0, 0, 0, 0))), (Ints{3, 1, 2}));
@@ -127,7 +127,7 @@ TEST(Unique, ComparesSlicesOfTheMiddleAxis) {
   EXPECT_EQ(ints_at(result, 3), (Ints{2, 1}));
 }
 
-TEST(Unique, GivesEachOfItsResultsAlone) {
+TEST(Unique, ReturnsEachOtherResultByItself) {
   const Tensor x = int64s({3, 1, 1});
   const auto second = [&](int index, int inverse, int counts) {
     const Value result = unique()(x, 1, index, inverse, counts);

@@ -257,7 +257,7 @@ TEST(Memory, CountsTheAllocationsAndThePeakOfACall) {
   EXPECT_GE(after.peak_bytes, before.live_bytes + 3000) << "the device's own peak stays what it was";
 }
 
-TEST(Energy, IsMeasuredOrItIsSaidWhyNot) {
+TEST(Energy, IsMeasuredOrTheErrorNamesTheReason) {
   Collector energy;
   const std::string why = refusal(opd_collector_create_builtin(OPD_COLLECTOR_ENERGY, nullptr, energy.out()));
   if (!why.empty()) {
@@ -272,7 +272,7 @@ TEST(Energy, IsMeasuredOrItIsSaidWhyNot) {
 }
 
 // This process has no NVML of a test: so it is the machine's, if it has one.
-TEST(Nvml, IsThereOrItIsSaidWhyNot) {
+TEST(Nvml, IsAvailableOrTheErrorNamesTheReason) {
   Collector nvml;
   const std::string why = refusal(opd_collector_create_builtin(OPD_COLLECTOR_NVML, nullptr, nvml.out()));
   if (why.empty()) return;

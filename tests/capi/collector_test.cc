@@ -145,7 +145,7 @@ TEST(Collector, CostIsTheTimeOfAllItsStartsAndStops) {
   }
 }
 
-TEST(Collector, SeesTheMeasuredRunsOnly) {
+TEST(Collector, IsCalledForMeasuredRunsOnly) {
   Log log;
   Probe one{&log, "one", {}};
   const Vm vm = nested(log);
@@ -239,7 +239,7 @@ TEST(Collector, KeepsRecordsThatFindNoRoomOutOfTheReport) {
   EXPECT_EQ(profile.configured_number("Dropped calls"), 1);
 }
 
-TEST(Collector, IsForOneRunAtATime) {
+TEST(Collector, CannotBeUsedTwiceInOneRun) {
   Log log;
   Probe one{&log, "one", {}};
   const Vm vm = nested(log);

@@ -367,7 +367,7 @@ TEST_F(ComparisonReport, PairsCallsOfAKernelByTheirValues) {
             "whose inputs agree");
 }
 
-TEST_F(ComparisonReport, KeepsPairsForWhichNoValueSpeaks) {
+TEST_F(ComparisonReport, KeepsPairsWithoutEqualValues) {
   const Vm a = program({"add x x -> a", "half a -> b", "half b -> c"});
   const Vm b = program({"add_wrong x x -> a", "half a -> b", "half b -> c"});
   EXPECT_EQ(pairs(compared(a, b)), "add_wrong1=add data flow differs; half1 name differs; half2 name differs; ");
@@ -443,7 +443,7 @@ TEST_F(ComparisonReport, NamesAConstantThatDiffers) {
 }
 
 // Of two programs that compute with quantised numbers and without, kernels of the same name are on other scales.
-TEST_F(ComparisonReport, HasNoIntegersAsCounterpartsOfFloatingPointNumbers) {
+TEST_F(ComparisonReport, DoesNotPairIntegersWithFloats) {
   const auto is_integer = [](const opd_value &v) {
     const auto *tensor = reinterpret_cast<const opd_tensor *>(v.u.object);
     return (v.type == OPD_TENSOR ? opd_tensor_view(tensor) : v.u.dltensor)->dtype.code == kDLInt;
@@ -593,7 +593,7 @@ TEST_F(ComparisonReport, FindsTheCounterpartsInAnotherLayout) {
       "A: square (call 2 of 2)) whose inputs agree (without a counterpart: 0 of A, 2 of B)");
 }
 
-TEST_F(ComparisonReport, EndsInTime) {
+TEST_F(ComparisonReport, ChecksItsTimeoutAndOptions) {
   auto options = opdyno::defaults(opd_compare_options_init);
   for (const int64_t timeout : {int64_t{3'600'000'000'000}, std::numeric_limits<int64_t>::max()}) {
     options.timeout_ns = timeout;

@@ -74,7 +74,7 @@ TEST(Diff, StatesTheConditionOfAVerdictFromFewRuns) {
 }
 
 // Operators of one machine drift together: what one of them shows too little of is taken from the others.
-TEST(Diff, TakesHowMuchRunsResembleEachOtherFromAllOperators) {
+TEST(Diff, EstimatesAutocorrelationFromAllOperators) {
   const auto side = [](int others) {
     std::vector<Report> reports;
     const double own[] = {3, 1, 4, 0, 2};

@@ -92,7 +92,7 @@ TEST(Diff, IgnoresRowsWithoutARunAndOfTheProfiler) {
 
 // p = 2 / 252 for all three; it is divided by 0.1 + 0.9 * 3 * share of the time, of which the total has one half.
 // Benjamini-Hochberg then multiplies the smallest by 3 / 1, the second by 3 / 2, the largest by 3 / 3.
-TEST(Diff, FalseVerdictsAreAllowedWhereTheTimeGoes) {
+TEST(Diff, TheLevelIsDividedByTheShareOfTime) {
   const auto both = [](double f, double g) {
     std::vector<Report> reports;
     for (int i = 0; i < 5; ++i) {
@@ -188,7 +188,7 @@ TEST(Diff, ANewOperatorThatCostsAThirdOfTheTotalFails) {
   EXPECT_NEAR(Row(made, "fresh").number("Effect"), 0.36, 1e-9);
 }
 
-TEST(Diff, ATinyOperatorThatDoublesFailsOnlyIfItIsAskedAfter) {
+TEST(Diff, ATinyOperatorThatDoublesFailsOnlyWithoutAMinimumShare) {
   const Times before{{"large", 1000}, {"tiny", 0.01}}, after{{"large", 1000}, {"tiny", 0.02}};
   const Report made = fail_above_3_percent(before, after);
   EXPECT_EQ(Row(made, "tiny").verdict(), "regression");
@@ -296,7 +296,7 @@ TEST(Diff, RunsMadeInTurnsAreComparedAsPairs) {
   EXPECT_EQ(Row(diff(untold(1), untold(1.05), &options)).verdict(), "regression");
 }
 
-TEST(Diff, TurnsThatDoNotFitAreNoPairs) {
+TEST(Diff, TurnsThatDoNotMatchAreNotPaired) {
   auto twice = turns(1, 4), more = turns(1, 4);
   for (Report &one : more) twice.push_back(std::move(one));
   EXPECT_EQ(configured(diff(twice, turns(1, 4)), "Paired"), "0");

@@ -105,7 +105,7 @@ TEST(Executable, DoesNotDescribeItemsOfChangedTuples) {
             R"({"kind":"tuple","items":[{"kind":"any"},{"kind":"any"}]})");
 }
 
-TEST(Executable, GivesUpOnTypesThatWouldTakeForEver) {
+TEST(Executable, LimitsTheWorkForLargeAndCyclicTypes) {
   std::string body = "%r0 = call vm.builtin.make_tuple(%x, %x)\n";
   for (int i = 1; i < 60; ++i)
     body += "%r" + std::to_string(i) + " = call vm.builtin.make_tuple(%r" + std::to_string(i - 1) + ", %r" +

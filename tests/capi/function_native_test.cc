@@ -137,7 +137,7 @@ TEST(ANativeFunction, CarriesLargeUnsignedNumbersInPointers) {
   EXPECT_EQ(told.message, "the result of identity is 18446744073709551615, which is more than an int value holds");
 }
 
-TEST(ANativeFunction, ChangesNoNumber) {
+TEST(ANativeFunction, RefusesNumbersThatItsTypesCannotHold) {
   Native<double(double)> wide(&same<double>, "f64(f64)");
   EXPECT_EQ(wide.plain({opd_int(int64_t{1} << 53)}).u.float64, 9007199254740992.0);
   EXPECT_EQ(wide.refused({opd_int((int64_t{1} << 53) + 1)}).code, OPD_OUT_OF_RANGE);

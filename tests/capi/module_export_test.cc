@@ -52,7 +52,7 @@ TEST_F(ExportTest, NeedsNoCodeForAProgramAlone) {
   EXPECT_EQ(as_int(Vm(exported(program, "program.tar")).call("same", 6)), 6);
 }
 
-TEST_F(ExportTest, KeepsATreeWhereTwoImportOne) {
+TEST_F(ExportTest, KeepsATreeInWhichTwoModulesImportOne) {
   const Module root = Executable::assemble(".func a(x) {\n  ret %x\n}\n").to_module(),
                left = Executable::assemble(".func b(x) {\n  ret %x\n}\n").to_module(),
                right = Executable::assemble(".func c(x) {\n  ret %x\n}\n").to_module(),

@@ -45,7 +45,7 @@ TEST(AModule, ListsFunctionsThatOnlyAVmCanRun) {
   EXPECT_EQ(opd_module_has_function(nullptr, "x", kAny), 0);
 }
 
-TEST(AModule, IsSavedAloneInTheFormatsThatItOffers) {
+TEST(AModule, IsSavedWithoutItsImportsInTheFormatsThatItOffers) {
   const std::string directory = scratch_directory();
   const Module source = source_module(kSource), vm = echo_program();
   source.add_import(vm);

@@ -102,7 +102,7 @@ TEST(AnOlderArtifact, IsRefusedWithARemedy) {
   }
 }
 
-TEST(DeviceCodeOf023, HasTagsOfThatTime) {
+TEST(DeviceCodeOf023, MayHaveTheLaunchTagsOfThatRelease) {
   // One function with the launch parameters of that release: "tir." became "tirx." in 0.24.
   const std::string code = text("ptx") + number(1) + text("f") + text("f") + number(0) + number(2) +
                            text("blockIdx.x") + text("tir.use_dyn_shared_memory") + number(0) + text("code");

@@ -75,7 +75,7 @@ TEST_F(SourceTest, IsCompiledOnceForEachTextAndFlags) {
   EXPECT_EQ(cached().size(), 2u);
 }
 
-TEST_F(SourceTest, IsKeptInADirectoryThatIsItsOwners) {
+TEST_F(SourceTest, IsKeptInADirectoryThatOnlyItsOwnerMayWrite) {
   source(kCounter);
   struct stat info {};
   ASSERT_EQ(stat(cache.c_str(), &info), 0);

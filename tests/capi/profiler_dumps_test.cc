@@ -243,7 +243,7 @@ void run_ranges(int count) {
   }
 }
 
-TEST_F(Dumps, AreLimitedWhereCallsAsk) {
+TEST_F(Dumps, AreLimitedIfSlowCallsCauseThem) {
   DumpOptions options(pattern_);
   options.slow_ns = 1;
   options.min_interval_ns = 0;
@@ -260,7 +260,7 @@ TEST_F(Dumps, AreLimitedWhereCallsAsk) {
   EXPECT_EQ(reason_of(directory_.file("dump-3.json")).find("asked"), 0u);
 }
 
-TEST_F(Dumps, HaveAnIntervalWhereCallsAsk) {
+TEST_F(Dumps, HaveAMinimumIntervalIfSlowCallsCauseThem) {
   DumpOptions options(pattern_);
   options.slow_ns = 1;
   options.min_interval_ns = uint64_t{3600} * 1'000'000'000;
@@ -359,7 +359,7 @@ TEST_F(Dumps, TakeTheirSignalInStepsThatAreNotRecordedToo) {
   EXPECT_EQ(now.sa_handler, SIG_DFL);
 }
 
-TEST_F(Dumps, HaveTheFormAndTheTimeThatOptionsSay) {
+TEST_F(Dumps, HaveTheFormatAndTheLengthOfTheOptions) {
   RecordingOptions how;
   how.last_ns = 1'000'000'000;
   const Profiler profiler(&how);

@@ -194,7 +194,7 @@ TEST(HostStack, MayBeAskedForWhileThreadsRun) {
   for (auto &thread : threads) thread.join();
 }
 
-TEST(HostStack, HasTheScriptInPlaceOfItsInterpreter) {
+TEST(HostStack, HasTheScriptInsteadOfItsInterpreter) {
   const Profiler profiler = with_stack();
   profiler.start();
   stack_test_outer([] {

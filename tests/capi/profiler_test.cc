@@ -120,7 +120,7 @@ TEST(AProfiler, CountsDroppedEvents) {
 }
 
 // Each of the kinds of events that several profilers record at once: runs, calls, ranges.
-TEST(AProfiler, TakesNothingFromOthersIfItIsFull) {
+TEST(AProfiler, DoesNotAffectOthersIfItIsFull) {
   opd_profiler_options options;
   opd_profiler_options_init(&options);
   options.max_events = 1;
@@ -218,7 +218,7 @@ std::vector<SpanRow> rows(const Trace &trace, const std::string &name) {
   return found;
 }
 
-TEST(AProfiler, TakesNumbersThatAreNoNames) {
+TEST(AProfiler, AcceptsInvalidNameNumbers) {
   const Profiler profiler;
   profiler.start();
   for (const uint32_t number : {UINT32_MAX, UINT32_MAX - 1, 1u << 31, (1u << 20) + 1})
@@ -266,7 +266,7 @@ TEST(AProfiler, StopsDuringACallAndShowsOpenSpans) {
 }
 
 // While a run that a stopped profiler recorded goes on, no other recording may get what it writes.
-TEST(AProfiler, LeavesNoCallsToOthersIfStoppedDuringARun) {
+TEST(AProfiler, AddsNoCallsToOthersIfStoppedDuringARun) {
   const Profiler first;
   const Vm vm = program();
   std::vector<Trace> traces;

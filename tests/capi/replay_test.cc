@@ -120,7 +120,7 @@ TEST(Replay, TheFirstOperatorThatDiffersIsNamedAndKeptAlone) {
   EXPECT_TRUE(is_same(opdyno::replay(path, &options)));
 }
 
-TEST(Replay, NothingToMinimiseIsAnErrorWithoutAFile) {
+TEST(Replay, MinimisingAnEqualCallIsAnErrorWithoutAFile) {
   const auto path = record(Vm(twice()), {arg(floats({1, 2, 3, 4}))});
   const std::string small = recording_path(".small");
   auto options = opdyno::defaults(opd_replay_options_init);

@@ -235,7 +235,7 @@ TEST(ReportSummary, HasItsSentenceForTheShortestTimes) {
   EXPECT_NE(summary(builder.finish(), 80).find("relu takes 100 % of the time"), std::string::npos);
 }
 
-TEST(ReportSummary, SaysWhenDispatchIsTheMatter) {
+TEST(ReportSummary, NamesDispatchIfItTakesMuchTime) {
   EXPECT_NE(summary(two_operators(20), 200).find("dispatch 20 %: fewer and larger operators would help\n"),
             std::string::npos);
 }

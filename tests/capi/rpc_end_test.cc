@@ -203,7 +203,7 @@ TEST_F(AnEnd, IsAnExceptionForClientsOfTvm) {
   close(connection);
 }
 
-TEST_F(AnEnd, ChangesNothingOfATextWithoutAnEnd) {  // programs of the session can write there
+TEST_F(AnEnd, AcceptsAnOperatorWithoutATerminator) {  // programs of the session can write there
   const RpcSession session = RpcSession::connect(address());
   const Vm vm = vm_of(session, "test.runs");
   const std::string said = error_of_call(
@@ -239,7 +239,7 @@ TEST_F(AnEnd, IsNotCausedByANote) {
 
 // ---- memory
 
-TEST_F(AnEnd, IsNotTheAnswerIfMemoryIsShort) {
+TEST_F(AnEnd, IsNotTheAnswerToARefusedAllocation) {
   if (has_address_sanitizer()) GTEST_SKIP() << "the limit would be for AddressSanitizer's own memory, too";
   constexpr uint64_t kMost = 256 << 20;
   options.max_process_bytes = kMost;

@@ -20,7 +20,7 @@ TEST(Connecting, NeedsAServer) {
   expect_throws([&] { RpcSession::connect(gone, &wrong); }, OPD_INVALID_ARGUMENT, "connect_timeout_ns");
 }
 
-TEST(Connecting, SaysTheKey) {
+TEST(Connecting, SendsTheKey) {
   opd_rpc_serve_options with_key = defaults(opd_rpc_serve_options_init);
   with_key.key = "board";
   Listener server([&](int connection) { serve_with(connection, &with_key); });
@@ -56,7 +56,7 @@ TEST(Connecting, ProvesTheSecretWithoutSayingIt) {
 }
 
 // Bytes that one side has sent cannot be sent again, by either side.
-TEST(Connecting, TakesNoProofTwice) {
+TEST(Connecting, RefusesAReplayedProof) {
   opd_rpc_serve_options settings = defaults(opd_rpc_serve_options_init);
   settings.secret = "0123456789abcdef0123";
   Listener server([&](int connection) { serve_with(connection, &settings); });

@@ -164,7 +164,7 @@ TEST_F(Tls, AFingerprintOverridesExpiryAndHostName) {
   }
 }
 
-TEST_F(Tls, WantsBothIfBothAreGiven) {
+TEST_F(Tls, ChecksAuthorityAndFingerprintIfBothAreGiven) {
   TlsServer expired("expired");
   const std::string print = described(&expired.options, "tls_fingerprint");
   trusting.tls_fingerprint = print.c_str();
@@ -298,7 +298,7 @@ TEST_F(Tls, ManySmallRequestsStayInOrder) {
   }
 }
 
-TEST_F(Tls, RefusesFilesThatAreNone) {
+TEST_F(Tls, RefusesInvalidFilesAndFingerprints) {
   opd_rpc_serve_options options = defaults(opd_rpc_serve_options_init);
   const std::string pem = file("server.pem"), key = file("server.key"), other = file("chain.key");
   options.tls_certificate_file = pem.c_str();

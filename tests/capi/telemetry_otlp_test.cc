@@ -356,7 +356,7 @@ TEST_F(TelemetryOtlp, ErrorsContainTheCollectorsAnswer) {
 }
 
 // Those of the OTLP specification after which the same request may succeed.
-TEST_F(TelemetryOtlp, KeepsSpansForTheNextTryIfTheAnswerIsOfTheMoment) {
+TEST_F(TelemetryOtlp, KeepsSpansForTheNextTryIfTheErrorIsTemporary) {
   Answer answer;
   const Receiver collector([&](const Request &) -> std::string { return answer; });
   const Telemetry telemetry = start(collector);
@@ -381,7 +381,7 @@ TEST_F(TelemetryOtlp, KeepsSpansForTheNextTryIfTheAnswerIsOfTheMoment) {
   EXPECT_NE(text.find("\nopdyno_sends_failed_total 24\n"), std::string::npos) << "spans and metrics, 12 times each";
 }
 
-TEST_F(TelemetryOtlp, TakesNoMoreForRejectedThanItSent) {
+TEST_F(TelemetryOtlp, CountsAtMostTheSentSpansAsRejected) {
   const Receiver collector([](const Request &) { return Receiver::ok(R"({"partialSuccess":{"rejectedSpans":99}})"); });
   const Telemetry telemetry = start(collector);
   call("main", 3);

@@ -166,7 +166,7 @@ TEST(TelemetryText, HasTheMemoryOfADeviceAsItsStatistics) {
   EXPECT_EQ(sample(text, R"(opdyno_memory_peak_bytes{device="cpu:0"})"), static_cast<double>(stats.peak_bytes));
 }
 
-TEST(TelemetryText, HasAtMostSoManyLabelSets) {
+TEST(TelemetryText, HasAtMostMaxSeriesLabelSets) {
   std::string program;
   for (int i = 0; i < 10; ++i) program += ".func f" + std::to_string(i) + "() {\n  ret %void\n}\n";
   const Vm vm = make_vm(program);
@@ -299,7 +299,7 @@ TEST(TelemetryText, HasAValueOfTheProgramForEachSetOfLabels) {
       << text;
 }
 
-TEST(TelemetryText, HasAtMostSoManyValuesOfTheProgram) {
+TEST(TelemetryText, HasAtMostMaxSeriesValuesOfTheProgram) {
   Options options;
   options.max_series = 2;
   const Telemetry telemetry(&options);

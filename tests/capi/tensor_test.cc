@@ -162,7 +162,7 @@ TEST(ACopy, ErrorsNameTheDifference) {
             "cannot copy float32[2, 3] on cpu:0 to int32[2, 3] on cpu:0: the dtypes differ");
 }
 
-TEST(ACopy, RefusesTensorsThatAreNotOnes) {
+TEST(ACopy, RefusesInvalidTensors) {
   float data[4] = {};
   Strided good(data, {2}, {}, kFloat32), far(data, {2}, {INT64_MAX / 2}, kFloat32), absent(data, {2}, {}, kFloat32);
   DLTensor no_shape = good.view, no_data = good.view, negative = good.view;
@@ -333,7 +333,7 @@ TEST(ABorrowedTensor, KeepsStridesAndOffset) {
   opd_tensor_release(tensor);
 }
 
-TEST(ABorrowedTensor, IsRefusedAsADLPackTensorIs) {
+TEST(ABorrowedTensor, IsRefusedLikeADLPackTensor) {
   float memory[8] = {};
   const Strided strided(memory, {4}, {}, kFloat32, 3), nothing(nullptr, {4}, {}, kFloat32);
   opd_tensor *tensor = nullptr;
@@ -462,7 +462,7 @@ TEST(DLPack, TensorsAreLentAndOutliveTheirHandle) {
   versioned->deleter(versioned);
 }
 
-TEST(DLPack, ATensorSurvivesTheWayThereAndBack) {
+TEST(DLPack, ATensorSurvivesARoundTrip) {
   Producer producer;
   opd_tensor *tensor = nullptr, *back = nullptr;
   DLManagedTensor *managed = nullptr;

@@ -46,7 +46,7 @@ TEST(ValuesWithoutAnObject, AreNotKept) {
   }
 }
 
-TEST(ValuesWithoutAnObject, AreShownAndSoughtAsOthersAre) {
+TEST(ValuesWithoutAnObject, AreShownAndFoundLikeOthers) {
   Handle<opd_map> map;
   const opd_value pair[] = {opd_int(1), opd_int(2)};
   check(opd_map_create(pair, 1, map.out()));

@@ -351,7 +351,7 @@ TEST(Values, AreEmptyOrNullIfTheirPointersAreNull) {
   EXPECT_EQ(get_string(out.view()), "");
 }
 
-TEST(Values, LargerThanMemoryCanBeAreAnError) {
+TEST(Values, LargerThanTheAddressSpaceAreAnError) {
   Value text;
   expect_error(opd_string_create("x", SIZE_MAX, text.out()), OPD_OUT_OF_MEMORY);
 }

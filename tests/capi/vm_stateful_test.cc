@@ -414,7 +414,7 @@ TEST(VmInstrument, MaySkipAllocationsAndFunctionsOfTheProgram) {
   EXPECT_EQ(to_floats(vm.call("main", x, x)), (Numbers{2, 4, 6, 8}));
 }
 
-TEST(VmInstrument, LeavesResultsToTheProgram) {
+TEST(VmInstrument, KeepsNoReferenceToResults) {
   std::weak_ptr<int> kept;
   define("test.make", [&](const opd_value *, int32_t, opd_value *out) {
     const auto held = std::make_shared<int>(5);

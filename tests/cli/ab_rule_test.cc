@@ -113,7 +113,7 @@ TEST(AbRule, ADifferenceIsFoundAndALargeOneSoon) {
   EXPECT_GT(small.turns, large.turns);
 }
 
-TEST(AbRule, LooksAreFewAndShareTheLevel) {
+TEST(AbRule, LooksDoubleTheTurnsAndShareTheLevel) {
   opd_diff_options options;
   opd_diff_options_init(&options);
   AbRule rule(options);

@@ -127,7 +127,7 @@ TEST(DiffView, ListsPossibleSlowdownsAboveTheLimitByShare) {
             "- 12: slightly_above (5 + 6 runs)\n");
 }
 
-TEST(DiffView, EntriesOfTheWholeAreSentencesBelow) {
+TEST(DiffView, ConfigurationEntriesAreSentencesBelowTheTable) {
   const opd_value yes = opdyno::arg(int64_t{1}), no = opdyno::arg(int64_t{0});
   EXPECT_EQ(DiffReport().view().notes(TableStyle::text), "");
   EXPECT_EQ(DiffReport().entry("Per call", OPD_METRIC_COUNT, no).view().notes(TableStyle::text), "");

@@ -88,7 +88,7 @@ TEST(Doctor, EnergyThatOnlyRootMayReadIsOpened) {
   EXPECT_EQ(judge_energy({"no counters", false, ""}).remedy, "sudo modprobe intel_rapl_msr");
 }
 
-TEST(Doctor, ADriverIsMendedWhereThereIsAGpu) {
+TEST(Doctor, AMissingDriverHasARemedyIfThereIsAGpu) {
   DeviceFacts facts;
   facts.kind = "cuda", facts.absence = "there is no libcuda.so.1";
   EXPECT_EQ(judge_device(facts).remedy, "");

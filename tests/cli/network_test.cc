@@ -210,7 +210,7 @@ TEST(ATracker, GetsTheServerAndItsKeys) {
                                  sized("[3,\"board\",[9090,\"b\"],null]") + sized("[7]") + sized("[7]"));
 }
 
-TEST(ATracker, IsRefusedIfItIsNone) {
+TEST(ATracker, IsRefusedForAnInvalidAnswer) {
   const auto refusal = [](const std::string &answers) {
     const ScriptedTracker scripted(answers);
     const std::string at = scripted.endpoint().text();

@@ -314,7 +314,7 @@ TEST_F(RecordedCuda, LaunchesAsTheModulesTagsSay) {
       "launch scale 2x1x1 32x1x1 0 clusters of 2x1x1 programmatic in default\n");
 }
 
-TEST_F(RecordedCuda, AsksForMuchSharedMemoryOnce) {
+TEST_F(RecordedCuda, RequestsMuchSharedMemoryOnce) {
   const Tensor x = on(kDevice, std::vector<float>(64, 1));
   const Function scale =
       kernels_with("much_shared", {"blockIdx.x", "threadIdx.x", "tir.use_dyn_shared_memory"}).function("scale", 1);
@@ -380,7 +380,7 @@ TEST_F(RecordedCuda, ErrorsContainTheDriversMessageAboutCode) {
   expect_throws([&] { run("hsaco", "hsaco", "x"); }, OPD_UNSUPPORTED, "has the format \"hsaco\"");
 }
 
-TEST_F(RecordedCuda, GivesTheDriverNoBytesThatItWouldReadBeyond) {
+TEST_F(RecordedCuda, RefusesCodeThatEndsEarlyBeforeTheDriverReadsIt) {
   const Tensor x = on(kDevice, {1, 2, 3, 4});
   int count = 0;
   const auto refuses = [&](const std::string &format, const std::string &code, const std::string &part) {

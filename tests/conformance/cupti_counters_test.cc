@@ -79,7 +79,7 @@ TEST_F(CountedCuda, HasTheCountsOfEachCallAndOfAllOfThem) {
 }
 
 // Each stretch begins and ends while the device has no work.
-TEST_F(CountedCuda, IsAskedForOneStretchAfterTheOther) {
+TEST_F(CountedCuda, MeasuresOneIntervalAfterTheOther) {
   const Function counted = [] {
     const std::vector<Collector> collectors = {counting({"first.sum"})};
     const std::vector<opd_collector *> handles = handles_of(collectors);

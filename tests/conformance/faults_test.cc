@@ -244,7 +244,7 @@ TEST_F(AFaultyDevice, LeavesAChildOfForkAnEmptyTrack) {
   simulated.set_latency({});
 }
 
-TEST_F(AFaultyDevice, IsGivenAllThatALaunchSays) {
+TEST_F(AFaultyDevice, GetsAllFieldsOfALaunch) {
   static opd_kernel_launch launched;
   SimulatedDevice &simulated = SimulatedDevice::get();
   simulated.define("noted", [](SimulatedDevice &, const std::vector<std::string> &, const opd_kernel_launch &launch) {

@@ -198,7 +198,7 @@ TEST(Compiled, CancellingACallStopsItBeforeTheNextKernel) {
   }
 }
 
-TEST(Compiled, CallsThatAreCancelledOrLateLeaveOthersAlone) {
+TEST(Compiled, CancelledAndLateCallsDoNotAffectOthers) {
   const Vm vm(Module::load(path("0.27")));
   const auto expected = answer(vm);
   Handle<opd_cancel_token> cancel;
@@ -273,7 +273,7 @@ TEST(Compiled, AnInstrumentSeesKernelsAndBuiltins) {
   EXPECT_EQ(answer(vm), expected);
 }
 
-TEST(Compiled, ACallFromWithinACallLeavesItItsRegisters) {
+TEST(Compiled, ANestedCallKeepsTheRegistersOfTheOuter) {
   const Vm other(Module::load(path("0.27"))), bytecode(Module::load(path("0.27", "")));
   const auto expected = answer(other);
   const Vm *outer = nullptr;

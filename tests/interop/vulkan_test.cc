@@ -268,7 +268,7 @@ TEST_F(AProgramForVulkan, NamesTheProblemOfALaunch) {
 }
 
 // Copies of more than the buffer that the host shares with the device.
-TEST_F(AProgramForVulkan, CopiesMuch) {
+TEST_F(AProgramForVulkan, CopiesMoreThanItsStagingBufferHolds) {
   std::vector<float> values(5'000'001);
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 65537);
   const Tensor first = there_are(values), second({static_cast<int64_t>(values.size())}, "float32", kDevice);

@@ -195,7 +195,7 @@ TEST(Globals, ListLinkedObjectsWithoutTheirPrefix) {
 }
 
 // tvm-ffi's C++ passes an object that it gives away as a reference to its own pointer (type 10, ObjectRValueRef).
-TEST(Globals, TakeObjectsThatTheCallerGivesAway) {
+TEST(Globals, TakeObjectsByRvalueReference) {
   const auto called = [](const char *name, const std::vector<opd_value> &args) {
     opd_function *function = nullptr;
     EXPECT_EQ(opd_function_get_global(name, &function), nullptr) << name;

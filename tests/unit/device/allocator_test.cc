@@ -224,7 +224,7 @@ TEST(TheStatistics, HaveThePeaksOfOverlappingWindows) {
   EXPECT_EQ(memory_stats(device).peak_bytes, 5000u);
 }
 
-TEST(TheStatistics, LeaveAStretchAloneThatHasEnded) {
+TEST(TheStatistics, DoNotChangeAPeakWindowThatHasEnded) {
   const DLDevice device = fresh_device();
   auto &memory = DeviceMemory::of(device);
   alignas(DeviceMemory::PeakWindow) unsigned char place[sizeof(DeviceMemory::PeakWindow)];
@@ -330,7 +330,7 @@ TEST(MemoryHooks, GiveMemoryAndTakeTheSameBlocksBack) {
   EXPECT_EQ(second.ended, 1);
 }
 
-TEST(MemoryHooks, AreEndedAtOnceWhenTheyGaveNothing) {
+TEST(MemoryHooks, AreEndedAtOnceIfNoBlockIsInUse) {
   Arena arena;
   auto hooks = arena.hooks();
   set_memory_hooks(&hooks);
@@ -346,7 +346,7 @@ TEST(MemoryHooks, AreNotTakenOverWithoutBothEntries) {
   EXPECT_EQ(arena.ended, 0);
 }
 
-TEST(MemoryHooks, AreNotTrustedToAlign) {
+TEST(MemoryHooks, AreRefusedIfABlockIsNotAligned) {
   Arena arena;
   arena.shift = 8;
   auto hooks = arena.hooks();

@@ -92,7 +92,7 @@ TEST_F(CudaSource, HasItsErrorsInTheMessageByItsOwnLines) {
     EXPECT_NE(failure.message.find(part), std::string::npos) << failure.message;
 }
 
-TEST_F(CudaSource, IsText) {
+TEST_F(CudaSource, MustNotContainNul) {
   const Failure failure = failure_of([] { compiled(90, std::string_view("int\0x", 5)); });
   EXPECT_EQ(failure.code, OPD_BAD_FORMAT);
   EXPECT_NE(failure.message.find("must be text, but has a NUL byte at offset 3"), std::string::npos) << failure.message;

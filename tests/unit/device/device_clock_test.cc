@@ -106,7 +106,7 @@ TEST_F(ADeviceClock, MayShowUnixTime) {
   EXPECT_NEAR(ns(clock_.ticks_at(kNow)), 50, 50);
 }
 
-TEST_F(ADeviceClock, GivesTheMomentThatItsTimesRestOn) {
+TEST_F(ADeviceClock, ReturnsTheMomentThatItsTimesAreBasedOn) {
   clock_.observe(kDevice, {tick(0), tick(100)});
   const DeviceMoment moment = clock_.times_of(kDevice + 1'000, kDevice + 4'000, {tick(0), tick(10)}).clock;
   EXPECT_EQ(name_text(moment.method), "test");

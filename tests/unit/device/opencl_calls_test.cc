@@ -283,7 +283,7 @@ struct Launch {
   KernelLaunch launch;
 };
 
-TEST_F(OpenClCalls, LoseNothingWhicheverFails) {
+TEST_F(OpenClCalls, LeakNothingIfAnyOfThemFails) {
   const size_t part = alignment();
   const auto use = [&](bool is_timed) {
     const BackendStream stream(backend());
@@ -331,7 +331,7 @@ TEST_F(OpenClCalls, LoseNothingWhicheverFails) {
   }
 }
 
-TEST_F(OpenClCalls, LoseNoImageWhicheverFails) {
+TEST_F(OpenClCalls, LeakNoImageIfAnyOfThemFails) {
   if (!backend().has_images(0)) GTEST_SKIP() << "the OpenCL device has no images";
   const ImageShape shape{7, 5, 3, {kDLFloat, 32, 1}};
   const size_t bytes = shape.bytes();

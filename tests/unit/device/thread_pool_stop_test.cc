@@ -143,7 +143,7 @@ TEST(AStoppedCall, DropsATaskOnceThoseThatRunHaveEnded) {
   EXPECT_EQ(ran, 1);
 }
 
-TEST(AStoppedCall, RunsATaskThatOneWhichRunsMeetsAtABarrier) {
+TEST(AStoppedCall, RunsATaskThatARunningOneMeetsAtABarrier) {
   std::thread late;
   std::atomic<int> ran{0};
   Region region([&](int id, ParallelGroup *group) {

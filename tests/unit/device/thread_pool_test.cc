@@ -370,7 +370,7 @@ TEST(AThreadPool, DoesNotLetABarrierWaitForATaskThatFailed) {
   EXPECT_EQ(take_raised()->message, "Task 1: broken");  // the others only stopped because of it
 }
 
-TEST(AThreadPool, RefusesCountsThatNoMachineHas) {
+TEST(AThreadPool, RefusesTaskCountsOutsideOfTheRange) {
   for (const int32_t count : {-1, 1025, INT32_MAX}) {
     EXPECT_EQ(launch(count, [](int, ParallelGroup *) { return 0; }), -1);
     EXPECT_EQ(take_raised()->code, OPD_OUT_OF_RANGE);

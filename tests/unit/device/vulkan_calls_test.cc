@@ -223,7 +223,7 @@ TEST_F(VulkanCalls, BindTheArgumentsOfAKernel) {
 }
 
 // Each submission costs microseconds, so launches that wait for others anyhow are given together.
-TEST_F(VulkanCalls, AreGivenTogetherWhileTheDeviceIsBusy) {
+TEST_F(VulkanCalls, AreSubmittedTogetherWhileTheDeviceIsBusy) {
   {
     OwnStream main(context(), checked());
     std::optional<Memory> first(std::in_place, context(), 1024), second(std::in_place, context(), 64);
@@ -367,7 +367,7 @@ TEST_F(VulkanCalls, GiveTimesInNanoseconds) {
   }
 }
 
-TEST_F(VulkanCalls, AskForNoMoreMemoryThanThereIs) {
+TEST_F(VulkanCalls, RequestNoMoreMemoryThanThereIs) {
   using Use = DeviceBuffer::Use;
   facts_.properties11.maxMemoryAllocationSize = 4096;
   EXPECT_NE(DeviceBuffer::make(context(), 4080, Use::kTensor), nullptr);
@@ -389,7 +389,7 @@ TEST_F(VulkanCalls, AskForNoMoreMemoryThanThereIs) {
   EXPECT_EQ(checked().alive(), Alive());
 }
 
-TEST_F(VulkanCalls, LoseNothingWhicheverFails) {
+TEST_F(VulkanCalls, LeakNothingIfAnyOfThemFails) {
   context();
   const auto use = [&] {
     OwnStream main(context(), checked());

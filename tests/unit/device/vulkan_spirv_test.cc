@@ -185,7 +185,7 @@ TEST(Spirv, IsRefusedForUnsupportedVariables) {
 }
 
 // Any change of any word is accepted or refused, and nothing else happens: sanitizers see reads beyond the words.
-TEST(Spirv, MayHaveAnyWords) {
+TEST(Spirv, WithChangedWordsIsAcceptedOrRefused) {
   const Words good = kernel(in_set(10, 0, 0) + offset(42, 1, 24), variable(10, kStorage) + variable(40, kPush));
   std::mt19937 random(1);
   size_t refused = 0;

@@ -73,7 +73,7 @@ TEST(AWorkspace, TakesTheSmallestBlockThatIsLargeEnough) {
         .join();
 }
 
-TEST(AWorkspace, LetsGoOfTheLargestBlockIfNoneIsLargeEnough) {
+TEST(AWorkspace, FreesTheLargestBlockIfNoneIsLargeEnough) {
   for (const bool small_first : {true, false})
     std::thread([&] {
       void *small = allocate_workspace(kHost, 8192), *large = allocate_workspace(kHost, 20'480);
@@ -163,7 +163,7 @@ TEST(AWorkspace, EndsWithItsThread) {
   EXPECT_EQ(memory_stats(kHost).live_bytes, before.live_bytes);
 }
 
-TEST(AWorkspace, LetsGoOfIdleBlocksAfterATrim) {
+TEST(AWorkspace, FreesIdleBlocksAfterATrim) {
   trim_memory(kHost);
   const auto before = memory_stats(kHost).reserved_bytes;
   void *kept = allocate_workspace(kHost, 4096), *idle = allocate_workspace(kHost, 4096);

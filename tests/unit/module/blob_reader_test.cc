@@ -171,7 +171,7 @@ TEST(BlobReader, RefusesAnyDamagedByteOrReadsIt) {
     }
 }
 
-TEST(BlobReader, RefusesTreesThatAreNone) {
+TEST(BlobReader, RefusesInvalidTrees) {
   const auto with = [](std::vector<uint64_t> starts, std::vector<uint64_t> children) {
     return blob_refusal(Blob{std::move(starts), std::move(children), {{"odd.a", ""}, {"_lib", ""}}}.text());
   };

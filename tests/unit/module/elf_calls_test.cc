@@ -148,7 +148,7 @@ TEST(Choosers, AreAcceptedWithoutAMarkInTheHeader) {
   expect_refused(stripped, "nothing else in the file says");
 }
 
-TEST(Choosers, AreNotMadeByOneChangedBit) {
+TEST(Choosers, AreRefusedIfOneChangedBitMadeThem) {
   const Library good(kCallsSource, "");
   const ElfFile file(as_bytes(good.bytes), "calls.so");
   for (const auto &symbol : file.symbols()) {
@@ -248,7 +248,7 @@ TEST(Choosers, MustBeKnownFunctions) {
 }
 
 // The linker's own initialiser and finaliser test the first two by a slot and call them, on AArch64 by another slot.
-TEST(SlotsOfTheStartFiles, MustBeTheirs) {
+TEST(SlotsOfTheStartFiles, MustHaveTheirOwnSymbols) {
   const Library good(kCallsSource, "");
   ASSERT_EQ(good.refusal(), "accepted");
   const ElfFile file(as_bytes(good.bytes), "calls.so");
@@ -273,7 +273,7 @@ TEST(SlotsOfTheStartFiles, MustBeTheirs) {
   EXPECT_GT(tried, 4);
 }
 
-TEST(Slots, AreNotTwoOfOneKindForASymbol) {
+TEST(Slots, AreRefusedIfASymbolHasTwoOfOneKind) {
   const Library good(kCallsSource, "");
   const ElfFile file(as_bytes(good.bytes), "calls.so");
   const auto symbols = file.symbols();

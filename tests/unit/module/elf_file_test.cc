@@ -171,7 +171,7 @@ TEST(ElfFile, RefusesAnExecutableStack) {
 }
 
 // The libraries that this program has loaded: other directories of the system may hold those of another architecture.
-TEST(ElfFile, FindsTheCommonLibrariesOfTheSystemGood) {
+TEST(ElfFile, AcceptsTheLoadedLibrariesOfTheSystem) {
   std::set<std::string> paths;
   const auto add = [](dl_phdr_info *library, size_t, void *data) {
     const std::string path = library->dlpi_name;

@@ -99,7 +99,7 @@ TEST(CounterCollector, NotesEstimatedCounts) {
   EXPECT_NE(collector->note().find("ticks: counted part of the time and scaled"), std::string::npos);
 }
 
-TEST(CounterCollector, NestsAndServesOtherDevicesNot) {
+TEST(CounterCollector, NestsAndIgnoresOtherDevices) {
   Script script;
   const auto collector = make_object<Scripted>(script, 0);
   collector->init({});

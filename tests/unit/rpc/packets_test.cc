@@ -280,7 +280,7 @@ TEST(RemoteProfileOptions, NameCollectorsWithTheirCounters) {
             static_cast<uint64_t>(INT64_MAX));
 }
 
-TEST(RemoteProfileOptions, AreRefusedIfTheyAreNone) {
+TEST(RemoteProfileOptions, AreRefusedIfTheyAreInvalid) {
   const std::string good = write_profile_options({});
   EXPECT_EQ(refusal_of([&] { read_profile_options(good); }), "");
   const auto refusal = [&](const char *from, const char *to) {
@@ -305,7 +305,7 @@ TEST(AnOption, EndsAtASpace) {
   EXPECT_EQ(option_in("client:key -x=", " -x="), "");
 }
 
-TEST(ASecret, HasALeastLength) {
+TEST(ASecret, HasAMinimumLength) {
   EXPECT_EQ(refusal_of([] { require_good(std::string(kLeastSecret, 'a')); }), "");
   EXPECT_EQ(refusal_of([] { require_good(std::string(kLeastSecret - 1, 'a')); }),
             concat("a secret has at least ", kLeastSecret, " bytes, but this one has ", kLeastSecret - 1));
@@ -314,7 +314,7 @@ TEST(ASecret, HasALeastLength) {
 }
 
 // The folder may have 10 bytes.
-TEST(TheFolderOfASession, HoldsFilesOfSoManyBytes) {
+TEST(TheFolderOfASession, HasALimitOfBytes) {
   WorkFolder folder("", 10, nullptr);
   folder.write("a", "123456");
   folder.write("b", "1234");

@@ -68,7 +68,7 @@ TEST(AQueueOfSpans, TakesBackTheNewestUnsentSpans) {
   EXPECT_EQ(numbers_of(queue.take(9)), (Numbers{2, 3, 4, 5}));
 }
 
-TEST(CountersOfCalls, HaveALabelSetForEachFunctionUpToTheMost) {
+TEST(CountersOfCalls, HaveALabelSetForEachFunctionUpToTheLimit) {
   TraceBuilder built;
   for (const char *name : {"a", "b", "c", "a", "d"}) built.run(1, 0, 1'000, name_id(name));
   built.call({0, 2'000, name_id("x")}, {}).call({0, 3'000, name_id("y")}, {}).call({0, 4'000, name_id("z")}, {});
@@ -203,7 +203,7 @@ std::string told_of(const SentSpan &span) {
 }
 
 // A program's clock of 2 ns a tick, which was 0 at the Unix time 100.
-TEST(SpansOfRuns, SayAllThatTheirEventsSay) {
+TEST(SpansOfRuns, HaveTheDataOfTheirEvents) {
   const NameId program = name_id("program");
   TraceBuilder built;
   built.call({20, 30, name_id("good"), 1}, {});
@@ -316,7 +316,7 @@ TEST(SpansOfOperators, FreeTheirRoomWithTheirRun) {
   EXPECT_EQ(queue.num_dropped(), 5u + 2u + 4u) << "the room of the others is free";
 }
 
-TEST(SpansOfRuns, TakeNoRoomFromEndedOnesWhileTheyLast) {
+TEST(SpansOfRuns, TakeNoRoomFromEndedOnesWhileTheyAreOpen) {
   TraceBuilder built;
   built.run(1, 10, 20, name_id("first")).run(2, 30, 40, name_id("second"));
   TraceParts parts = built.parts({{0, 0}, 1});

@@ -39,7 +39,7 @@ TEST(AnAddressOfACollector, HasAHostAPortAndAPath) {
   EXPECT_EQ(parts("http://[::1]"), "::1|80||[::1]:80");
 }
 
-TEST(AnAddressOfACollector, IsRefusedIfItIsNone) {
+TEST(AnAddressOfACollector, IsRefusedIfItIsInvalid) {
   const auto refusal = [](const char *text) { return refusal_of([&] { HttpUrl::parse(text); }); };
   for (const char *text : {"http://", "http://:80", "http://a:", "http://a:65536", "http://a:-1", "http://a:8x",
                            "http://[::1", "http://[]:1", "http://[::1]7"})
@@ -53,7 +53,7 @@ TEST(AnAddressOfACollector, IsRefusedIfItIsNone) {
     EXPECT_EQ(refusal(text), concat("\"", text, "\" has a character that no address of a collector has"));
 }
 
-TEST(AListOfPairs, IsReadAsOpenTelemetryWritesIt) {
+TEST(AListOfPairs, IsReadInTheFormatOfOpenTelemetry) {
   using Pairs = TelemetrySettings::Pairs;
   const auto read = [](const char *text) { return read_pairs(text, "LIST"); };
   EXPECT_EQ(read(""), Pairs{});
@@ -185,7 +185,7 @@ Series series_of(SeriesKind kind, std::vector<Point> points) {
   return {"opdyno_n", "opdyno.n", "s", "Help \"me\"\\\n.", kind, std::move(points)};
 }
 
-TEST(SamplesOfPrometheus, HaveNumbersAsItReadsThem) {
+TEST(SamplesOfPrometheus, HaveNumbersInItsFormat) {
   const std::pair<double, const char *> numbers[] = {
       {0, "0"},        {-3, "-3"},   {0.5, "0.5"},       {999'999'999'999'999, "999999999999999"},
       {1e15, "1e+15"}, {NAN, "NaN"}, {INFINITY, "+Inf"}, {-INFINITY, "-Inf"}};

@@ -166,7 +166,7 @@ TEST(Recording, TakesInnerRunsOfItsProgramForPartOfTheOuter) {
 }
 
 // The second recording takes the place of the first, which the outer run did not belong to.
-TEST(Recording, TakesInnerRunsAlsoIfItsPlaceWasAnothersWhenTheOuterBegan) {
+TEST(Recording, TakesInnerRunsIfAnotherHadItsPlaceWhenTheOuterBegan) {
   RecordingOptions of_b;
   of_b.source = &b;
   auto first = Recording::start(of_b);

@@ -93,7 +93,7 @@ TEST(Lengths, AreInTicksOfTheFirstProcess) {
   EXPECT_EQ(parts.duration_ns(3), 6);
 }
 
-TEST(TitlesOfProcesses, AreFourAtMost) {
+TEST(TitlesOfProcesses, NameAtMostFourProcesses) {
   TraceParts parts;
   const auto titles_of = [&](size_t count) {
     parts.processes.assign(count, {});

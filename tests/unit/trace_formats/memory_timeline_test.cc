@@ -68,7 +68,7 @@ TEST(MemoryTimeline, ShowsBlocksThatLiveWithinACallAsTemporary) {
             "[6000,4,-10,3],\n[6500,4,-20,3],\n[6501,4,-30,4],\n[7000,4,-40,4]]\n");
 }
 
-TEST(MemoryTimeline, TakesABlockThatComesAgainForFreed) {
+TEST(MemoryTimeline, TreatsABlockThatIsAllocatedAgainAsFreed) {
   TraceBuilder built;
   built.memory(EventKind::kAlloc, 1000, kHostDevice, {1, 5, 5, 64});
   built.memory(EventKind::kBind, 1500, kHostDevice, {1, 5, 5, 64});

@@ -188,7 +188,7 @@ TEST(RunReport, CountsOnlyTimeBetweenOutermostCallsAsProfiling) {
       << "10,001 records would take all of the 100,000 ticks that are left";
 }
 
-TEST(RunReport, TakesNoMoreForProfilingThanCallsLeave) {
+TEST(RunReport, SubtractsAtMostTheRemainingTimeAsProfiling) {
   const auto report = report_of(nested_trace_of({{0, 0, 5}, {1, 5, 10}}, 1), {10}, {&kCpu, 1}, 1);
   EXPECT_GE(duration_of(report, "(dispatch)"), 0) << "two records take more than lies between these calls";
 }

@@ -197,7 +197,7 @@ TEST(TvmClient, OwnsObjectsThatAreMovedToIt) {
   EXPECT_TRUE(object_of(moved)->has_sole_owner());
 }
 
-TEST(TvmClient, AllocatesTensorsAsItsFrontEndWants) {
+TEST(TvmClient, AllocatesTensorsWithTheFrontEndsAllocator) {
   using Maker = int (*)(DLTensor *, DLManagedTensorVersioned **, void *, void (*)(void *, const char *, const char *));
   auto *use = symbol<int(Maker, int, Maker *)>("TVMFFIEnvSetDLPackManagedTensorAllocator");
   auto *allocate = symbol<int(DLTensor *, void **)>("TVMFFIEnvTensorAlloc");

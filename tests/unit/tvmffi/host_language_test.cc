@@ -43,7 +43,7 @@ TEST(HostLanguage, IsAskedForSignalsUnderItsLock) {
   EXPECT_EQ(check(), 0);
 }
 
-TEST(HostLanguage, AsksForTensorsOfAShapeThatCanBe) {
+TEST(HostLanguage, IsAskedOnlyForTensorsOfAValidShape) {
   auto *allocate = symbol<int(DLTensor *, void **)>("TVMFFIEnvTensorAlloc");
   int64_t dims[] = {2};
   DLTensor prototype{nullptr, {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, dims, nullptr, 0};
@@ -66,7 +66,7 @@ TEST(HostLanguage, AsksForTensorsOfAShapeThatCanBe) {
   EXPECT_EQ(symbol<int(void *)>("TVMFFIObjectDecRef")(made), 0);
 }
 
-TEST(HostLanguage, SetsStreamsOfDevicesThatCanBe) {
+TEST(HostLanguage, SetsStreamsOfValidDevicesOnly) {
   auto *set = symbol<int(int32_t, int32_t, void *, void **)>("TVMFFIEnvSetStream");
   EXPECT_EQ(set(-1, 0, nullptr, nullptr), -1);
   EXPECT_EQ(raised(), "ValueError: a stream was set for device -1:0");

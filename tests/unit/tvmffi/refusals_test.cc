@@ -102,7 +102,7 @@ TEST(TvmFunctions, RefuseNullWhereTheyNeedAnAddress) {
       << "there is nothing to end";
 }
 
-TEST(TvmFunctions, RefuseTensorsThatAreNotAsWanted) {
+TEST(TvmFunctions, RefuseTensorsThatDoNotMeetTheRequirements) {
   alignas(64) float data[8] = {};
   int64_t dims[] = {2, 2}, strides[] = {1, 2};
   DLManagedTensor managed{{data, {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, dims, strides, 0}, nullptr, nullptr};

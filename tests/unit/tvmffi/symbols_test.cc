@@ -194,7 +194,7 @@ TEST(TvmSymbols, ReachTheGlobalRegistry) {
   raised();
 }
 
-TEST(TvmSymbols, InitialiseAHandleOnceAndOnlyWithSomething) {
+TEST(TvmSymbols, InitialiseAHandleOnceAndNeverWithNull) {
   auto *init = symbol<int(void **, int (*)(void **))>("TVMFFIHandleInitOnce");
   static int made;
   void *handle = nullptr;
