@@ -61,8 +61,8 @@ opd_error *opd_profiler_create(const opd_profiler_options *options, opd_profiler
     recording.device_work = how.device_work != 0;
     recording.stacks = how.with_stack != 0;
     recording.waits = false;
-    require(how.buffer == OPD_PROFILER_KEEP_FIRST || how.buffer == OPD_PROFILER_KEEP_LAST, "there is no buffer ",
-            static_cast<int>(how.buffer), " of a profiler");
+    require(how.buffer == OPD_PROFILER_KEEP_FIRST || how.buffer == OPD_PROFILER_KEEP_LAST,
+            "buffer must be an opd_profiler_buffer, but is ", static_cast<int>(how.buffer));
     require(how.keep_in_file == 0 || how.keep_in_file == 1, "keep_in_file must be 0 or 1, but is ", how.keep_in_file);
     require(!how.keep_in_file || how.file, "keep_in_file needs a file");
     recording.reads_file = how.keep_in_file == 0;
@@ -103,8 +103,8 @@ opd_error *opd_profiler_start(opd_profiler *profiler) {
 opd_error *opd_profiler_set_action(opd_profiler *profiler, opd_profiler_action action) {
   return guard([&] {
     OPD_REQUIRE(profiler);
-    require(action >= OPD_PROFILER_NONE && action <= OPD_PROFILER_RECORD_AND_SAVE, "there is no action ",
-            static_cast<int>(action), " of a profiler");
+    require(action >= OPD_PROFILER_NONE && action <= OPD_PROFILER_RECORD_AND_SAVE,
+            "action must be an opd_profiler_action, but is ", static_cast<int>(action));
     unwrap<Profiler>(profiler)->set_action(static_cast<ProfilerAction>(action));
   });
 }

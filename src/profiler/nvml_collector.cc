@@ -203,7 +203,7 @@ class NvmlCollector final : public Collector {
     std::string missing;
     for (const auto &gpu : gpus_)
       if (!gpu->missing().empty()) missing += concat(missing.empty() ? "" : ", ", gpu->missing());
-    return missing.empty() ? "" : concat("NVML does not tell on this machine: ", missing);
+    return missing.empty() ? "" : concat("NVML does not report on this machine: ", missing);
   }
   std::string shared() override { return "of the whole GPU"; }
 

@@ -447,16 +447,16 @@ TEST(Messages, NameTheBadArgumentOfTelemetryFunctions) {
       "\": the name of a metric of the program's own ends without _total, and begins with neither opdyno_ nor process_";
   expect_told<OfValue>(
       opd_telemetry_value_init, set,
-      {{[](OfValue &) {}, invalid("\"\" is not a name of a metric")},
-       {[](OfValue &o) { o.name = ""; }, invalid("\"\" is not a name of a metric")},
-       {[](OfValue &o) { o.name = "1a"; }, invalid("\"1a\" is not a name of a metric")},
-       {[](OfValue &o) { o.name = "a-b"; }, invalid("\"a-b\" is not a name of a metric")},
+      {{[](OfValue &) {}, invalid("\"\" is not a valid name of a metric")},
+       {[](OfValue &o) { o.name = ""; }, invalid("\"\" is not a valid name of a metric")},
+       {[](OfValue &o) { o.name = "1a"; }, invalid("\"1a\" is not a valid name of a metric")},
+       {[](OfValue &o) { o.name = "a-b"; }, invalid("\"a-b\" is not a valid name of a metric")},
        {[](OfValue &o) { o.name = "_aZ09z_A"; }, "accepted"},
        {[](OfValue &o) { o.name = "a_total"; }, invalid("\"a_total" + own)},
        {[](OfValue &o) { o.name = "opdyno_a"; }, invalid("\"opdyno_a" + own)},
        {[](OfValue &o) { o.name = "process_a"; }, invalid("\"process_a" + own)},
        {[](OfValue &o) { o.name = "a", o.kind = static_cast<opd_telemetry_kind>(9); },
-        invalid("there is no kind 9 of a metric")},
+        invalid("kind must be an opd_telemetry_kind, but is 9")},
        {[](OfValue &o) { o.name = "a", o.num_label_names = -1; }, invalid("num_label_names must be >= 0, but is -1")},
        {[&](OfValue &o) { o.name = "a", o.num_label_names = 1, o.label_names = labels; },
         invalid("label_values must not be NULL")},
@@ -477,7 +477,7 @@ TEST(Messages, NameTheBadArgumentOfTelemetryFunctions) {
     o.kind = OPD_TELEMETRY_SPAN, o.name = "a b", o.begin_ns = 5, o.end_ns = 5;
     o.traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
   };
-  const std::string number = "\" is not a number of a span", order = "begin_ns must be from 1 to end_ns, 5, but is ";
+  const std::string number = "\" is not the id of a span", order = "begin_ns must be from 1 to end_ns, 5, but is ";
   const char *const any_text[] = {"a-1 b"}, *const no_text[] = {""};
   expect_told<OfValue>(
       opd_telemetry_value_init, set,
@@ -491,9 +491,8 @@ TEST(Messages, NameTheBadArgumentOfTelemetryFunctions) {
        {[&](OfValue &o) { span(o), o.span_kind = 0; }, invalid("span_kind must be from 1 to 5, but is 0")},
        {[&](OfValue &o) { span(o), o.span_kind = 5; }, "accepted"},
        {[&](OfValue &o) { span(o), o.span_kind = 6; }, invalid("span_kind must be from 1 to 5, but is 6")},
-       {[&](OfValue &o) { span(o), o.traceparent = nullptr; },
-        invalid("\"\" is not a value of the header traceparent")},
-       {[&](OfValue &o) { span(o), o.traceparent = "x"; }, invalid("\"x\" is not a value of the header traceparent")},
+       {[&](OfValue &o) { span(o), o.traceparent = nullptr; }, invalid("\"\" is not a valid traceparent header")},
+       {[&](OfValue &o) { span(o), o.traceparent = "x"; }, invalid("\"x\" is not a valid traceparent header")},
        {[&](OfValue &o) { span(o), o.parent_span = "00f067aa0ba902b7"; }, "accepted"},
        {[&](OfValue &o) { span(o), o.parent_span = "00f067aa0ba902b"; }, invalid("\"00f067aa0ba902b" + number)},
        {[&](OfValue &o) { span(o), o.parent_span = "00F067aa0ba902b7"; }, invalid("\"00F067aa0ba902b7" + number)},
@@ -502,7 +501,7 @@ TEST(Messages, NameTheBadArgumentOfTelemetryFunctions) {
         "accepted"},
        {[&](OfValue &o) { span(o), o.num_label_names = 1, o.label_names = no_text, o.label_values = values; },
         invalid("\"\" is not a name of a label")}});
-  EXPECT_EQ(told(opd_telemetry_set_parent("00-x")), invalid("\"00-x\" is not a value of the header traceparent"));
+  EXPECT_EQ(told(opd_telemetry_set_parent("00-x")), invalid("\"00-x\" is not a valid traceparent header"));
   EXPECT_EQ(told(opd_telemetry_set_parent(nullptr)), "accepted");
 }
 

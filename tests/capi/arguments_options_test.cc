@@ -60,7 +60,8 @@ TEST(Options, HaveRangesForProfilers) {
           {[](Options &o) { o.reserved = 9; }, "reserved must be 0, but is 9"},
           {[](Options &o) { o.keep_in_file = 5; }, "keep_in_file must be 0 or 1, but is 5"},
           {[](Options &o) { o.skip_first_wait = 6; }, "skip_first_wait must be 0 or 1, but is 6"},
-          {[](Options &o) { o.buffer = static_cast<opd_profiler_buffer>(7); }, "there is no buffer 7 of a profiler"},
+          {[](Options &o) { o.buffer = static_cast<opd_profiler_buffer>(7); },
+           "buffer must be an opd_profiler_buffer, but is 7"},
           {[](Options &o) { o.keep_in_file = 1; }, "keep_in_file needs a file"},
           {[](Options &o) { o.flush_interval_ns = 1; }, "flush_interval_ns needs a file"},
           {[](Options &o) { o.file = ""; }, "file must not be empty"},
@@ -79,7 +80,7 @@ TEST(Options, HaveRangesForProfilers) {
   check(opd_profiler_create(nullptr, profiler.out()));
   for (const int wrong : {-1, 4})
     expect_error(opd_profiler_set_action(profiler.get(), static_cast<opd_profiler_action>(wrong)), OPD_INVALID_ARGUMENT,
-                 "there is no action " + std::to_string(wrong) + " of a profiler");
+                 "action must be an opd_profiler_action, but is " + std::to_string(wrong));
 }
 
 TEST(Options, HaveRangesForTraces) {

@@ -66,7 +66,7 @@ TEST(Assembly, ErrorsNameTheExpectedToken) {
       {".func f() {\n  %a = call g()\n  %3 = call g()\n  ret %a\n}", "line 3, column 3: one function cannot have both"},
       {".const = \"\\xg0\"", "line 1, column 10: \\x needs two hexadecimal digits"},
       {".const = \"\\x0\"", "line 1, column 10: \\x needs two hexadecimal digits"},
-      {".const = \"\\q\"", "line 1, column 10: strings know the escapes \\n \\t \\r \\\" \\\\ \\xHH"},
+      {".const = \"\\q\"", "line 1, column 10: the escapes of strings are \\n \\t \\r \\\" \\\\ \\xHH"},
       {".const = \"abc", "line 1, column 10: this string does not end on its line"},
       {".const = \"abc\\", "line 1, column 10: this string does not end on its line"},
       {"\t; a comment\r\n ; \"another\n  @",

@@ -124,7 +124,7 @@ TEST(Nvml, LeavesOutValuesThatAGpuDoesNotReport) {
   EXPECT_EQ(profile.columns().count("Temperature of GPU 0 (C)"), 0u);
   EXPECT_EQ(profile.columns().count("Energy of GPU 0 (uJ)"), 0u);
   EXPECT_EQ(profile.configured("Collector note: nvml"),
-            "NVML does not tell on this machine: Temperature of GPU 0 (C), Energy of GPU 0 (uJ), Power draw of GPU 1 "
+            "NVML does not report on this machine: Temperature of GPU 0 (C), Energy of GPU 0 (uJ), Power draw of GPU 1 "
             "(W)");
 }
 

@@ -362,7 +362,8 @@ TEST(AFile, MustBeARegularFile) {
   expect_error(opd_profiler_create(&options, &profiler), OPD_INVALID_ARGUMENT, "keep_in_file needs a file");
   options.keep_in_file = 0;
   options.buffer = static_cast<opd_profiler_buffer>(2);
-  expect_error(opd_profiler_create(&options, &profiler), OPD_INVALID_ARGUMENT, "no buffer 2");
+  expect_error(opd_profiler_create(&options, &profiler), OPD_INVALID_ARGUMENT,
+               "buffer must be an opd_profiler_buffer, but is 2");
 }
 
 TEST(AFile, IsRefusedIfItIsNoRecording) {

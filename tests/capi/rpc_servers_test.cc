@@ -44,7 +44,7 @@ TEST(Connecting, ProvesTheSecretWithoutSayingIt) {
   expect_throws([&] { RpcSession::connect(server.address()); }, OPD_FAILED_PRECONDITION, "or wants a secret");
   options.secret = "0123456789abcdef0124";
   expect_throws([&] { RpcSession::connect(server.address(), &options); }, OPD_FAILED_PRECONDITION,
-                "the server knows another secret");
+                "the server has another secret");
   options.secret = secret.c_str();
   EXPECT_NE(RpcSession::connect(server.address(), &options).describe().find("\"key\":\"\""), std::string::npos);
   Listener open([&](int connection) { serve_with(connection, nullptr); });

@@ -166,7 +166,7 @@ class DoctorMachines(DoctorCase, CliTest):
              "hpet, .*does not trust the processor's counter", ""),
             ({CLOCK + "current_clocksource": "acpi_pm\n", CLOCK + "available_clocksource": "tsc hpet acpi_pm \n"}, "limited",
              "acpi_pm, .*was not chosen", "echo tsc | sudo tee " + CLOCK + "current_clocksource"),
-            ({}, "limited", "does not tell its clock source", ""),
+            ({}, "limited", "does not report its clock source", ""),
         ):
             self.assertCheck(self.machine(files)["clock"], state, cause, remedy)
 
@@ -239,7 +239,7 @@ class DoctorMachines(DoctorCase, CliTest):
         for place in places:
             (root / place.lstrip("/")).unlink()
             os.mkfifo(root / place.lstrip("/"))
-        self.assertCheck(self.checks(OPDYNO_SYSTEM_ROOT=str(root))["clock"], "limited", "does not tell")
+        self.assertCheck(self.checks(OPDYNO_SYSTEM_ROOT=str(root))["clock"], "limited", "does not report")
         self.assertEqual(NAMES, list(self.checks(OPDYNO_SYSTEM_ROOT="/none")))
 
 

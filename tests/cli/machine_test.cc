@@ -72,7 +72,7 @@ TEST(DoctorOfAMachine, ClocksHaveTheirCauses) {
       "clock limited: the processor's time-stamp counter is not invariant, so each time stamp asks the "
       "kernel (tsc) and takes longer []";
   const std::pair<Files, std::string> machines[] = {
-      {{}, "clock limited: the kernel does not tell its clock source []"},
+      {{}, "clock limited: the kernel does not report its clock source []"},
       {{{current, "tsc\n"}}, "clock ok: the kernel's clock source is tsc []"},
       {{{current, "tsc\n"}, {"/proc/cpuinfo", intel + " nonstop_tsc\n"}},
        "clock ok: the kernel's clock source is tsc []"},

@@ -32,7 +32,7 @@ class IndexWriter {
     if (!put_)
       fail(OPD_UNSUPPORTED, name, " must be of dtype int8, uint8, int32, int64, float32 or float64, but is ",
            describe(to));
-    require(limit <= most, name, ", of dtype ", dtype_name(to.dtype), ", cannot tell ", limit, " indices apart");
+    require(limit <= most, name, ", of dtype ", dtype_name(to.dtype), ", cannot represent ", limit, " indices");
   }
   void operator()(int64_t place, int64_t index) const { put_(data_ + place * bytes_, index); }
 

@@ -214,7 +214,7 @@ TEST(TheKeptError, HasItsFirstCause) {
       if (code == 256) {
         EXPECT_EQ(error, "");
       } else {
-        expect_part(error, "is not one of an error");
+        expect_part(error, "is not an error code");
       }
     }
 }

@@ -76,7 +76,7 @@ TEST(AKeptTensor, HasNoMoreMemoryThanItsElementsAreWorth) {
   EXPECT_EQ(value_of(tensor(kWithBoth, {2}, {3}, 16)).tensor->elements.size(), 16U);
   const auto huge = [](int64_t stride) { return error_of([&] { value_of(tensor(kWithBoth, {2}, {stride}, 16)); }); };
   for (const int64_t stride : {int64_t{1} << 20, int64_t{1} << 40, INT64_MAX, int64_t{-1}})
-    EXPECT_NE(huge(stride).find("is not one of a tensor"), std::string::npos) << stride;
+    EXPECT_NE(huge(stride).find("does not describe a valid tensor"), std::string::npos) << stride;
   EXPECT_NE(error_of([] { value_of(tensor(kWithElements, {5}, {}, 16)); }).find("elements at offset "),
             std::string::npos);
 }
@@ -132,9 +132,9 @@ TEST(AKeptTensor, SaysWhichOfItsFieldsIsWrong) {
   EXPECT_NE(error(tensor_of(1, kFloat, 1, {1}, kMebibyte + 1, 4)).find("byte offset at offset "), std::string::npos);
   EXPECT_NE(error(tensor_of(1, kFloat, 1, {1}, kMebibyte + 1, 4)).find(" exceeds 1 MiB"), std::string::npos);
   for (const DLDataType dtype : {DLDataType{kDLFloat, 0, 1}, DLDataType{kDLFloat, 32, 0}})
-    EXPECT_NE(error(tensor_of(1, dtype, 1, {0}, 0, 4)).find("is not one of a tensor"), std::string::npos);
-  EXPECT_NE(error(tensor_of(1, kFloat, 1, {-1}, 0, 4)).find("is not one of a tensor"), std::string::npos);
-  EXPECT_NE(error(tensor_of(0, kFloat, 2, {int64_t{1} << 62, 4}, 0, 0)).find("is not one of a tensor"),
+    EXPECT_NE(error(tensor_of(1, dtype, 1, {0}, 0, 4)).find("does not describe a valid tensor"), std::string::npos);
+  EXPECT_NE(error(tensor_of(1, kFloat, 1, {-1}, 0, 4)).find("does not describe a valid tensor"), std::string::npos);
+  EXPECT_NE(error(tensor_of(0, kFloat, 2, {int64_t{1} << 62, 4}, 0, 0)).find("does not describe a valid tensor"),
             std::string::npos);
   EXPECT_EQ(error(tensor_of(2, kFloat, 1, {0, -1}, 0, 0)), "") << "strides of nothing do not matter";
 }

@@ -37,7 +37,7 @@ TEST(Containers, HaveAtMostAsManyItemsAsInt32Counts) {
       ADD_FAILURE() << "was made";
     } catch (const Exception &e) {
       EXPECT_EQ(e.error()->code, OPD_OUT_OF_RANGE);
-      EXPECT_EQ(e.error()->message, "a container can have at most 2147483647 items, but is given 2147483648");
+      EXPECT_EQ(e.error()->message, "a container can have at most 2147483647 items, but would have 2147483648");
     }
   }
 }
