@@ -328,7 +328,7 @@ class DoctorPrograms(DoctorCase, CliTest):
             ("tvm-0.14.0-py3.11.egg-info", "tvm", "missing", "artifacts of tvm 0.14.0 in .* are refused here"),
             ("apache_tvm-9.9.0.dist-info", "tvm", "limited", "is newer than this opdyno"),
             ("mlc_ai_nightly_cpu-0.20.dev1.dist-info", "tvm", "limited", "which release of TVM mlc-ai-nightly-cpu"),
-            ("", "tvm", "limited", "^TVM in %s does not tell its version" % re.escape(str(site))),
+            ("", "tvm", "limited", "^TVM in %s does not state its version" % re.escape(str(site))),
         ):
             shutil.rmtree(site, ignore_errors=True)
             (site / module).mkdir(parents=True)

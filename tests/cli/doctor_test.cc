@@ -226,7 +226,7 @@ TEST(Doctor, ReportsTheTvmPackagesOfPython) {
   EXPECT_EQ(of_tvm(""),
             "tvm missing: Python 3.11.2 (/p/python3) has no TVM; running its artifacts needs none" + install);
   EXPECT_EQ(of_tvm("module\ttvm\t/src\n"),
-            "tvm limited: TVM in /src does not tell its version; artifacts of 0.22 to 0.27 load here []");
+            "tvm limited: TVM in /src does not state its version; artifacts of 0.22 to 0.27 load here []");
   EXPECT_EQ(of_tvm("package\tmlc_ai_cpu\t0.27.0\n"),
             "tvm limited: which release of TVM mlc-ai-cpu 0.27.0 in /p/python3 is cannot be told; artifacts of 0.22 to "
             "0.27 load here" +
