@@ -117,7 +117,7 @@ TEST_F(ExportAgain, NeedsTheFileAsItWasLoaded) {
   const Module linked = load_it(build_object("linked", kSquareSource));
   exported(linked, "linked.so");
   std::filesystem::remove_all(cache);
-  expect_throws([&] { linked.export_to(file("none.so")); }, OPD_NOT_FOUND, "load it anew");
+  expect_throws([&] { linked.export_to(file("none.so")); }, OPD_NOT_FOUND, "load the module again");
 }
 
 }  // namespace

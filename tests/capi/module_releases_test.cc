@@ -98,7 +98,7 @@ TEST(AnOlderArtifact, IsRefusedWithARemedy) {
                                         {"__tvm_ffi_library_bin", "0.21"}}) {
     const std::string path = build_library(std::string("older") + symbol, std::string("void *") + symbol + ";");
     expect_error(load(path), OPD_UNSUPPORTED, std::string("was made by TVM ") + release);
-    expect_error(load(path), OPD_UNSUPPORTED, "export the model anew with TVM 0.22 to 0.27");
+    expect_error(load(path), OPD_UNSUPPORTED, "export the model again with TVM 0.22 to 0.27");
   }
 }
 

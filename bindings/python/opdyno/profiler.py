@@ -272,7 +272,7 @@ class _KinetoProfile(Forms):
         """The last recording that ended. If it is in a file, this reads it."""
         if self._is_in_file:
             if self._state_of_file() != self._file_state:
-                raise RuntimeError(f"{self._file} was written anew since the recording ended; load() reads what it has now")
+                raise RuntimeError(f"{self._file} was written again since the recording ended; load() reads what it has now")
             self._trace, self._is_in_file = _native.opd_trace_load(self._file), False
         return super().trace
 

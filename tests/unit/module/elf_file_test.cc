@@ -224,7 +224,7 @@ std::string unloadable(const std::string &source) {
 
 TEST(Artifact, RefusesOtherCallingConventionsAndUnknownNames) {
   EXPECT_NE(unloadable("void *__tvm_module_ctx;").find("TVM 0.20 or older"), std::string::npos);
-  EXPECT_NE(unloadable("const char __tvm_dev_mblob[8];").find("export the model anew"), std::string::npos);
+  EXPECT_NE(unloadable("const char __tvm_dev_mblob[8];").find("export the model again"), std::string::npos);
   EXPECT_NE(unloadable("void *__tvm_ffi_library_ctx;").find("TVM 0.21"), std::string::npos);
   EXPECT_NE(unloadable("extern void TVMNewThing(void); void f(void) { TVMNewThing(); }").find("calls TVMNewThing"),
             std::string::npos);

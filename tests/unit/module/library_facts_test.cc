@@ -84,8 +84,8 @@ TEST(LibraryFacts, StateWhyAnUndamagedLibraryCannotBeLoaded) {
   EXPECT_EQ(old.release, "0.21");
   EXPECT_EQ(names_of(old), Names{"f"});
   EXPECT_EQ(old.not_loadable,
-            "facts.so was made by TVM 0.21 (it has the symbol __tvm_ffi_library_ctx), whose calling convention is "
-            "another one; export the model anew with TVM 0.22 to 0.27");
+            "facts.so was made by TVM 0.21 (it has the symbol __tvm_ffi_library_ctx), which has another calling "
+            "convention; export the model again with TVM 0.22 to 0.27");
   EXPECT_EQ(facts("__attribute__((weak)) void *__TVMNewSlot;").not_loadable,
             "facts.so expects its loader to provide TVMNewSlot, which this version of opdyno does not offer");
   EXPECT_EQ(facts("int TVMNewThing(void); int f(void) { return TVMNewThing(); }").not_loadable,
