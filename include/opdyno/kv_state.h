@@ -81,8 +81,8 @@ OPD_API OPD_NODISCARD opd_error *opd_kv_state_pop(opd_kv_state *state, int64_t i
  *                    into the tree of the token's sequence; -1 makes a root. NULL: each token follows the one before.
  * @param num_parents The sum of @p counts, or 0.
  * @return NULL, or OPD_NOT_FOUND; OPD_OUT_OF_RANGE with the pages that are needed and free; OPD_INVALID_ARGUMENT;
- *         OPD_FAILED_PRECONDITION. Threads: one at a time. Cost: some 100 ns, without allocation once warm. Since: 0.2.
- * Source: TVM kv_state_begin_forward. */
+ *         OPD_FAILED_PRECONDITION. Threads: one at a time. Cost: about 100 ns, without allocation once warm. Since:
+ *         0.2. Source: TVM kv_state_begin_forward. */
 OPD_API OPD_NODISCARD opd_error *opd_kv_state_begin(opd_kv_state *state, const int64_t *ids, int32_t num_ids,
                                                     const int64_t *counts, int32_t num_counts, const int64_t *parents,
                                                     int32_t num_parents);

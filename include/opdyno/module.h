@@ -7,7 +7,7 @@
 OPD_BEGIN_DECLS
 
 /** A loaded artifact. Thread-safe: its functions may be looked up and called from many threads. Its library stays
- * mapped while anything that came from it lives. */
+ * mapped as long as any object obtained from it exists. */
 typedef struct opd_module opd_module;
 OPD_HANDLE(opd_module);
 

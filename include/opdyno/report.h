@@ -184,7 +184,7 @@ OPD_API OPD_NODISCARD opd_error *opd_report_get(const opd_report *report, opd_re
  * @param out_values New reference: an array with a value for each row.
  * @param out_kinds  New reference: an array with the opd_metric_kind of each value; NULL if it is not wanted.
  * @return NULL, or OPD_NOT_FOUND with the names of the section; OPD_INVALID_ARGUMENT for the section.
- * Threads: safe. Cost: some 10 ns a row. Since: 0.2 */
+ * Threads: safe. Cost: about 10 ns a row. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_report_get_column(const opd_report *report, opd_report_section section,
                                                        const char *name, opd_array **out_values, opd_array **out_kinds);
 

@@ -52,7 +52,7 @@ typedef struct opd_rpc_serve_options {
                                no limit */
   int32_t sandbox;        /**< 1: the process is restricted, as at opd_rpc_serve(). Default: 0 */
   int32_t allow_network;  /**< 1: new connections are allowed in the sandbox, too. Default: 0 */
-  int32_t max_cpu_s;      /**< CPU time after which SIGXCPU ends the process. Default: 0: no limit */
+  int32_t max_cpu_s;      /**< CPU time after which SIGXCPU kills the process. Default: 0: no limit */
   int32_t num_read_paths; /**< Number of @p read_paths. Default: 0 */
   const char *const *read_paths; /**< Borrowed. @p num_read_paths files and directories that the process may also read
                                       and execute in the sandbox. Default: NULL: none */
@@ -76,7 +76,7 @@ typedef struct opd_rpc_serve_options {
                                              Its error, which it gives away, ends the session. NULL: all clients are
                                              accepted. Default: NULL */
   void *user_data;                      /**< Borrowed. Argument of @p admit and @p note_span. Default: NULL */
-  int32_t report_crashes; /**< 1: if a signal ends the process during a request (SIGSEGV, SIGBUS, SIGFPE, SIGILL,
+  int32_t report_crashes; /**< 1: if a signal kills the process during a request (SIGSEGV, SIGBUS, SIGFPE, SIGILL,
                                SIGABRT, SIGSYS, SIGXCPU, SIGTERM), and the program does not handle it itself, the client
                                gets the signal and the operator that ran. At SIGURG, which another process may send from
                                time to time, that operator is noted in @p progress. Only one session of a process can

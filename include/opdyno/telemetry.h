@@ -166,7 +166,7 @@ OPD_API OPD_NODISCARD opd_error *opd_telemetry_get_stats(opd_telemetry *telemetr
  * caller's span. If the caller does not keep its trace, these spans are left out.
  * @param traceparent Borrowed: the value of the request's header `traceparent`; NULL: none, as at first.
  * @return NULL, or OPD_INVALID_ARGUMENT for any other text; then nothing changes.
- * Threads: safe. Cost: some 50 ns. Since: 0.2. Source: W3C Trace Context, level 1 */
+ * Threads: safe. Cost: about 50 ns. Since: 0.2. Source: W3C Trace Context, level 1 */
 OPD_API OPD_NODISCARD opd_error *opd_telemetry_set_parent(const char *traceparent);
 
 OPD_END_DECLS

@@ -285,7 +285,7 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_profile(opd_vm *vm, const char *name, co
  * @return NULL, or OPD_FAILED_PRECONDITION if the VM is being profiled already, or 16 recordings run in the process;
  *         OPD_INVALID_ARGUMENT for an option. For a VM of a session (rpc.h): the errors of opd_vm_profile(), or
  *         OPD_CALL_FAILED.
- * Threads: safe. Cost: a recorded call costs as much as in a profile; other calls cost some 25 ns. Blocks. Since:
+ * Threads: safe. Cost: a recorded call costs as much as in a profile; other calls cost about 25 ns. Blocks. Since:
  * 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_vm_profile_start(opd_vm *vm, const opd_profile_options *options);
 

@@ -5,7 +5,7 @@
 
 namespace opd {
 
-// Warns about variables that are set in vain: misspelt names of this library's variables, and numbers that are none.
+// Warns about variables without effect: misspelt names of this library's variables, and values that are not numbers.
 // Called when the library is loaded. Variables with other meanings are checked where they are used.
 void check_environment() noexcept;
 

@@ -1,4 +1,4 @@
-// An array whose usual size fits on the stack, so that it allocates nothing.
+// An array with room for kFew elements in the object itself. Only a larger one allocates memory.
 #pragma once
 #include <cstddef>
 #include <memory>

@@ -58,7 +58,7 @@ class MappedFile {
 };
 
 // Whether RLIMIT_FSIZE permits a file of that size, including one in memory. Writing beyond it raises SIGXFSZ, which
-// ends the process.
+// kills the process.
 bool may_write_file(size_t size);
 
 std::string error_text(int error_number);  // such as "No such file or directory"

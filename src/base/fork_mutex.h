@@ -16,7 +16,8 @@ namespace opd {
 // the locks in this order, too, so it never waits for a thread that waits for it.
 enum class LockRank : uint8_t {
   // These locks are held while foreign code or a compiler runs. fork() neither waits for them nor takes them: the child
-  // makes them anew and starts the work again. So the guarded data must always be consistent: one flag or one pointer.
+  // reinitialises them and starts the work again. So the guarded data must always be consistent: one flag or one
+  // pointer.
   kInitializer,
   kSource,
   kPapi,

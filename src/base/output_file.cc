@@ -67,7 +67,7 @@ std::string random_name(const std::string &directory) {
   return directory + text;
 }
 
-// Blocks SIGPIPE, which write() to a pipe without a reader raises. It would end a process that does not expect it.
+// Blocks SIGPIPE, which write() to a pipe without a reader raises. It would kill a process that does not expect it.
 class PipeSignalBlock {
  public:
   PipeSignalBlock() {

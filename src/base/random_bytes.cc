@@ -38,7 +38,7 @@ uint64_t mixed(uint64_t number) {
 }  // namespace
 
 void draw_secret_bytes(void *to, size_t size) {
-  if (!draw(to, size, 0)) fail(OPD_IO, "the system gives no random bytes: ", error_text(errno));
+  if (!draw(to, size, 0)) fail(OPD_IO, "the system provides no random bytes: ", error_text(errno));
 }
 
 void draw_unique_bytes(void *to, size_t size) noexcept {

@@ -1,4 +1,5 @@
-// Guards of a function's static variables that survive fork() during their first use. Also the number of forks.
+// The number of forks of this process. static_guard.cc also makes the initialisation of function-local static variables
+// safe against fork().
 #pragma once
 #include <atomic>
 #include <cstdint>

@@ -53,7 +53,7 @@ Closure::Memory Closure::allocate(void **code) {
 Closure::Closure(Ref<Function> function, const Signature &signature)
     : function_(std::move(function)), plan_(std::make_unique<PreparedCall>(signature)), memory_(allocate(&code_)) {
   if (!memory_)
-    fail(OPD_UNSUPPORTED, "this system gives no executable memory, which C function pointers made at run time need");
+    fail(OPD_UNSUPPORTED, "this system provides no executable memory, which C function pointers made at run time need");
   const auto entry = [](ffi_cif *cif, void *result, void **arguments, void *self) {
     enter(cif, result, arguments, self);
   };

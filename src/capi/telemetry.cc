@@ -75,7 +75,7 @@ SentSpan span_of(const opd_telemetry_value &given) {
   require(given.span_kind >= 1 && given.span_kind <= kLastKind, "span_kind must be from 1 to ", kLastKind, ", but is ",
           given.span_kind);
   const std::optional<TraceContext> own = TraceContext::parse(text_of(given.traceparent));
-  require(own.has_value(), "\"", text_of(given.traceparent), "\" is not a value of the header traceparent");
+  require(own.has_value(), "\"", text_of(given.traceparent), "\" is not a valid traceparent header");
   SentSpan span{.trace = own->trace,
                 .id = own->span,
                 .is_kept = own->is_sampled(),
@@ -89,20 +89,20 @@ SentSpan span_of(const opd_telemetry_value &given) {
   if (given.parent_span) {
     // The span's number has the same form as in a traceparent header.
     const auto parent = TraceContext::parse(concat("00-", hex(own->trace), "-", given.parent_span, "-01"));
-    require(parent.has_value(), "\"", given.parent_span, "\" is not a number of a span");
+    require(parent.has_value(), "\"", given.parent_span, "\" is not the id of a span");
     span.parent = parent->span;
   }
   return span;
 }
 
 Series series_of(const opd_telemetry_value &given) {
-  require(given.name && is_name(given.name), "\"", text_of(given.name), "\" is not a name of a metric");
+  require(given.name && is_name(given.name), "\"", text_of(given.name), "\" is not a valid name of a metric");
   const std::string_view name = given.name;
   require(!name.ends_with("_total") && !name.starts_with("opdyno_") && !name.starts_with("process_"), "\"", name,
           "\": the name of a metric of the program's own ends without _total, and begins with neither opdyno_ nor "
           "process_");
-  require(given.kind == OPD_TELEMETRY_COUNTER || given.kind == OPD_TELEMETRY_GAUGE, "there is no kind ",
-          static_cast<int>(given.kind), " of a metric");
+  require(given.kind == OPD_TELEMETRY_COUNTER || given.kind == OPD_TELEMETRY_GAUGE,
+          "kind must be an opd_telemetry_kind, but is ", static_cast<int>(given.kind));
   require(given.reserved == 0, "reserved must be 0, but is ", given.reserved);
   Point point{labels_of(given), given.value};
   const SeriesKind kind = given.kind == OPD_TELEMETRY_COUNTER ? SeriesKind::kCounter : SeriesKind::kGauge;
@@ -131,8 +131,8 @@ const char *opd_telemetry_address(const opd_telemetry *telemetry) {
 opd_error *opd_telemetry_to_text(opd_telemetry *telemetry, opd_telemetry_format format, opd_buffer **out_text) {
   return guard([&] {
     OPD_REQUIRE(out_text);
-    require(format == OPD_TELEMETRY_PROMETHEUS || format == OPD_TELEMETRY_OPEN_METRICS, "there is no form ",
-            static_cast<int>(format), " of metrics");
+    require(format == OPD_TELEMETRY_PROMETHEUS || format == OPD_TELEMETRY_OPEN_METRICS,
+            "format must be an opd_telemetry_format, but is ", static_cast<int>(format));
     give_text(session_of(telemetry).text(format == OPD_TELEMETRY_OPEN_METRICS), out_text);
   });
 }
@@ -173,7 +173,7 @@ opd_error *opd_telemetry_set_parent(const char *traceparent) {
     TraceContext context{};
     if (traceparent) {
       const std::optional<TraceContext> read = TraceContext::parse(traceparent);
-      require(read.has_value(), "\"", traceparent, "\" is not a value of the header traceparent");
+      require(read.has_value(), "\"", traceparent, "\" is not a valid traceparent header");
       context = *read;
     }
     set_trace_context(context);

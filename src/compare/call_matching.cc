@@ -171,7 +171,7 @@ class Matcher {
   }
 
   void match_in_order(MatchedBy how) {
-    std::unordered_map<uint32_t, std::vector<size_t>> waiting;  // calls of A, the last first
+    std::unordered_map<uint32_t, std::vector<size_t>> waiting;  // calls of A by key, in reverse order
     for (size_t a = of_a_.size(); a-- > 0;)
       if (of_a_[a] == kNone) waiting[a_keys_[a]].push_back(a);
     for (size_t b = 0; b < of_b_.size(); ++b) {

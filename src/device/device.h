@@ -34,7 +34,7 @@ class DeviceBackend {
   // Returns false if attr() or absence() would run foreign code for the first time, such as the start of a driver.
   virtual bool is_started() const { return true; }
 
-  virtual void *allocate(int32_t id, size_t bytes, size_t alignment) = 0;  // null if memory is short
+  virtual void *allocate(int32_t id, size_t bytes, size_t alignment) = 0;  // null if there is no memory
   // Work submitted earlier may still use the block.
   virtual void deallocate(int32_t id, void *data, size_t bytes, size_t alignment) noexcept = 0;
   // Waits for copies that still read a block that its owner returns, because the next owner writes to it. Needs no

@@ -23,7 +23,7 @@ void DeviceClock::observe_not_after(uint64_t device_ns, uint64_t tick) {
   narrow({-kFar, host_ns(tick) - static_cast<int64_t>(device_ns)}, host_ns(tick));
 }
 
-// If the observation contradicts the earlier ones, the clock was set anew, or drifts more than real clocks do. Then
+// If the observation contradicts the earlier ones, the clock was reset, or drifts more than real clocks do. Then
 // only this observation counts.
 void DeviceClock::narrow(Range known, int64_t now) {
   const int64_t drift = observed_ == INT64_MIN ? 0 : drift_ns(now - observed_);

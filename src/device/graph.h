@@ -61,7 +61,8 @@ inline bool is_captured(DLDevice device, const void *stream) {
   return is_any_capturing() && detail::is_captured_here(device, stream);
 }
 [[noreturn]] void fail_in_capture(DLDevice device, const char *what);  // `what`: the refused action
-bool keep_for_graph(const GivenBlock &block) noexcept;  // false if the thread captures no graph, or memory is short
+// Returns false if the thread captures no graph, or if there is no memory.
+bool keep_for_graph(const GivenBlock &block) noexcept;
 
 // Drivers refuse to wait for a whole device while one of its streams is captured, and such a wait makes the capture
 // fail. A thread that waits for the device enters through Visit. A capture closes the gate: it waits for threads

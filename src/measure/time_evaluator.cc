@@ -17,7 +17,8 @@
 
 namespace opd {
 
-// Threads that call one function concurrently, and the time of each thread. A single one is the calling thread.
+// Threads that call one function concurrently, and the time of each thread. If there is only one thread, it is the
+// calling thread.
 class LoadThreads {
  public:
   // `args` are shared by all threads and must outlive this. Threads use the cancel token of the calling thread. If the

@@ -165,7 +165,7 @@ Ref<Module> make_module(std::string_view kind, const EmbeddedBytes &given) {
   const BytesLoader loader = find_module_kind(kind);
   if (!loader) return make_other_module(std::string(kind), given);
   Ref<Module> made = loader(given);
-  if (!made) fail(OPD_INTERNAL, "the loader of modules of kind ", kind, " gave none");
+  if (!made) fail(OPD_INTERNAL, "the loader of modules of kind ", kind, " returned no module");
   return made;
 }
 

@@ -71,7 +71,7 @@ std::string kind_by_magic(Bytes bytes) {
 Format format_named(const std::string &format) {
   for (const auto &[name, value] : kFormats)
     if (format == name) return value;
-  fail(OPD_INVALID_ARGUMENT, "\"", format, "\" is not a format of modules; there are so, vmexec, c, o, a and tar");
+  fail(OPD_INVALID_ARGUMENT, "the format of a module must be so, vmexec, c, o, a or tar, but is \"", format, "\"");
 }
 
 // Compares single bytes of e_type, because the file may be shorter than an ELF header.

@@ -55,7 +55,7 @@ bool Module::implements(std::string_view name) {
 }
 
 std::string Module::save(std::string_view) {
-  fail(OPD_INTERNAL, "a module of kind ", kind(), " does not save what it offers to");
+  fail(OPD_INTERNAL, "a module of kind ", kind(), " offers formats for saving, but has no save()");
 }
 
 std::string Module::library_bytes() const {
@@ -103,7 +103,7 @@ Ref<Function> Module::entry() {
   if (auto found = find_with_imports(kEntryName)) return found;
   const std::string from = file();
   fail(OPD_NOT_FOUND, "the module ", from.empty() ? "" : from + " ", "of kind ", kind(),
-       " has no entry function: neither it nor what it imports offers main");
+       " has no entry function: neither it nor its imports have a function main");
 }
 
 bool Module::implements_with_imports(std::string_view name) {

@@ -170,7 +170,8 @@ std::vector<TarEntry> read_tar(Bytes archive, const std::string &shown) {
 std::string write_tar(const std::vector<TarEntry> &entries) {
   std::string out;
   for (const auto &[name, content] : entries) {
-    require(!name.empty() && name.size() <= kName.size, "\"", name, "\" is not a name for a member of a tar archive");
+    require(!name.empty() && name.size() <= kName.size, "a member of a tar archive cannot have the name \"", name,
+            "\": it must have 1 to ", kName.size, " bytes");
     std::string header(kBlock, '\0');
     put(header, kName, name);
     for (const Field field : {kMode, kOwner, kGroup, kTime}) put_octal(header, field, field.at == kMode.at ? 0644 : 0);

@@ -93,7 +93,7 @@ class SafetensorsReader {
       json_.bad(offsets, concat("does not give a begin and an end within the ", size_, " bytes after the header"));
     const Extent extent{static_cast<uint64_t>(bounds[0]), static_cast<uint64_t>(bounds[1]), offsets};
     if (extent.end - extent.begin != stored.bytes)
-      json_.bad(offsets, concat("gives ", extent.end - extent.begin, " bytes to a tensor of ", stored.bytes));
+      json_.bad(offsets, concat("declares ", extent.end - extent.begin, " bytes for a tensor of ", stored.bytes));
     stored.offset = begin_ + extent.begin;
     extents_.push_back(extent);
     return stored;

@@ -135,7 +135,7 @@ class CacheReader {
            "\"; raw and f32-to-bf16 are supported");
     const cJSON *size = need(tensor, "nbytes");
     const uint64_t needed = halved ? stored.bytes / 2 : stored.bytes, begin = number(need(tensor, "byteOffset"));
-    if (number(size) != needed) json_.bad(size, concat("gives ", number(size), " bytes to a tensor of ", needed));
+    if (number(size) != needed) json_.bad(size, concat("declares ", number(size), " bytes for a tensor of ", needed));
     if (needed > source->bytes().size() || begin > source->bytes().size() - needed)
       json_.bad(tensor, concat("lies outside of the ", source->bytes().size(), " bytes of ", source->name()));
     if (halved) stored.decode = widen;

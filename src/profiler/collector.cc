@@ -126,8 +126,8 @@ class CollectorElsewhere final : public Collector {
 
 void require_kind(opd_collector_kind kind) {
   const auto number = static_cast<int>(kind);
-  require(number >= 0 && number < static_cast<int>(std::size(kKinds)), "kind is ", number,
-          ", which is not a kind of collectors");
+  require(number >= 0 && number < static_cast<int>(std::size(kKinds)), "kind must be an opd_collector_kind, but is ",
+          number);
 }
 
 Ref<Collector> make_builtin_collector(const BuiltinCollector &of) {

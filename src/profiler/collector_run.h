@@ -1,5 +1,5 @@
 // Runs collectors around the calls of each thread and adds their metrics to the calls' events. Errors of collectors do
-// not end these calls. Cost: some 65 ns per call with one collector, plus the collector's own work (tools/bench:
+// not end these calls. Cost: about 65 ns per call with one collector, plus the collector's own work (tools/bench:
 // profile_collector less profile_record).
 #pragma once
 #include <deque>
@@ -29,7 +29,7 @@ class CollectorRun final : public CallObserver {
     const uint64_t cost = begin(device);
     if (is_outermost) outermost_cost_ += cost;
   }
-  // If memory is short, the metrics are lost, like the event.
+  // If memory cannot be allocated, the metrics are lost, like the event.
   void end_call(uint64_t begin, EventItems &out) noexcept override try {
     // Calls that began later were ended by an error, without end_call(). Their metrics are lost: each end() clears the
     // list.

@@ -33,7 +33,7 @@ void nvml::Api::open() {
   }
   if (!absence.empty()) return;
   if (const nvml::Status status = nvmlInit_v2())
-    absence = concat("libnvidia-ml.so.1 is here, but nvmlInit gave ", status_name(status));
+    absence = concat("libnvidia-ml.so.1 is here, but nvmlInit returned ", status_name(status));
 }
 
 std::string nvml::Api::status_name(nvml::Status status) const {
@@ -42,7 +42,7 @@ std::string nvml::Api::status_name(nvml::Status status) const {
 }
 
 void nvml::Api::check(nvml::Status status, const char *function) const {
-  if (status) fail(OPD_CALL_FAILED, function, " gave ", status_name(status));
+  if (status) fail(OPD_CALL_FAILED, function, " returned ", status_name(status));
 }
 
 namespace {
@@ -137,7 +137,7 @@ class Gpu {
       if (names_[i].empty()) continue;
       double value = 0;
       if (const nvml::Status status = kKnown[i].read(api_, handle_, value))
-        fail(OPD_CALL_FAILED, names_[i], " can no longer be read: NVML gave ", api_.status_name(status));
+        fail(OPD_CALL_FAILED, names_[i], " can no longer be read: NVML returned ", api_.status_name(status));
       values_[i].store(value, std::memory_order_relaxed);
       if (i != kEnergy) add_counter_event(ids_[i], {kDLCUDA, static_cast<int32_t>(index_)}, value);
     }
@@ -203,7 +203,7 @@ class NvmlCollector final : public Collector {
     std::string missing;
     for (const auto &gpu : gpus_)
       if (!gpu->missing().empty()) missing += concat(missing.empty() ? "" : ", ", gpu->missing());
-    return missing.empty() ? "" : concat("NVML does not tell on this machine: ", missing);
+    return missing.empty() ? "" : concat("NVML does not report on this machine: ", missing);
   }
   std::string shared() override { return "of the whole GPU"; }
 

@@ -316,7 +316,7 @@ class PapiCollector final : public CounterCollector {
 
   void leave_out(const std::string &name, int unknown, int refusal) {
     const std::string reason =
-        unknown ? concat("PAPI knows no such event here (", papi_.strerror(unknown),
+        unknown ? concat("PAPI has no such event here (", papi_.strerror(unknown),
                          "); opdyno info --collectors and papi_native_avail list those that there are")
                 : papi_.reason(refusal);
     if (!best_effort_) fail(unknown ? OPD_NOT_FOUND : OPD_UNSUPPORTED, "event ", name, " cannot be counted: ", reason);

@@ -157,7 +157,7 @@ const KnownEvent &known_event(std::string_view name) {
     if (event.name == name) return event;
     names += concat(names.empty() ? "" : ", ", event.name);
   }
-  fail(OPD_NOT_FOUND, "there is no event ", name, "; there are ", names);
+  fail(OPD_NOT_FOUND, "unknown event ", name, "; the known events are ", names);
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ class WaitObserver final : public CallObserver {
     open_.back() = {seen_, waited_ns_, 0};
   }
 
-  // If memory is short, the wait is lost, like the event.
+  // If memory cannot be allocated, the wait is lost, like the event.
   void end_call(uint64_t begin, EventItems &out) noexcept override {
     const uint64_t now = ticks_of(clock_);
     while (!open_.empty() && open_.back().ticks > begin) open_.pop_back();  // calls that an error ended

@@ -2,7 +2,7 @@
 // recording of the calling thread alone.
 //
 // The wait is read after calls that lasted 100 us or longer. A call that waited long also lasted long, so no long wait
-// is missed. A shorter wait counts for the next long call. Cost: some 65 ns per call, and after a long call 1 us for
+// is missed. A shorter wait counts for the next long call. Cost: about 65 ns per call, and after a long call 1 us for
 // each thread.
 #pragma once
 #include <memory>

@@ -76,7 +76,7 @@ class AssemblyLexer {
         out += kCharacters[place];
         continue;
       }
-      if (escape != 'x') bad(string, "strings know the escapes \\n \\t \\r \\\" \\\\ \\xHH");
+      if (escape != 'x') bad(string, "the escapes of strings are \\n \\t \\r \\\" \\\\ \\xHH");
       const int high = i + 1 < body.size() ? hex_digit(body[i + 1]) : -1,
                 low = i + 2 < body.size() ? hex_digit(body[i + 2]) : -1;
       if (high < 0 || low < 0) bad(string, "\\x needs two hexadecimal digits");

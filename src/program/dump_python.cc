@@ -39,7 +39,7 @@ class PythonListing {
   explicit PythonListing(const Executable &x) : x_(x) {}
 
   std::string run() {
-    out_ = R"(# Builds the program anew with TVM, as `executable`.
+    out_ = R"(# Rebuilds the program with TVM, as `executable`.
 import ctypes
 
 import tvm

@@ -139,7 +139,7 @@ class ConstantPages final : public Object {
       if (!write_at(pages->fd_, tensor.elements(), offset)) return nullptr;
       offset += round_up(tensor.bytes, kAlignment);
     }
-    // If the file shrank, the next read of a lost page would end the process (SIGBUS). If it cannot be sealed against
+    // If the file shrank, the next read of a lost page would kill the process (SIGBUS). If it cannot be sealed against
     // that, the tensors are copied.
     if (::fcntl(pages->fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)) return nullptr;
     pages->size_ = size;

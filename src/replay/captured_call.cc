@@ -172,7 +172,7 @@ KeptError KeptError::read(ByteReader &from) {
     const auto code = from.read<int32_t>("code");
     // Larger than the known codes, because a newer version may have written the file.
     constexpr int32_t kMostCodes = 256;
-    if (code <= OPD_OK || code > kMostCodes) from.bad("code", "is not one of an error");
+    if (code <= OPD_OK || code > kMostCodes) from.bad("code", "is not an error code");
     return static_cast<opd_code>(code);
   };
   error.code = read_code(), error.kind = from.read_string("kind"), error.message = from.read_string("message");

@@ -8,7 +8,7 @@
 namespace opd {
 namespace {
 
-// Whether a name belongs to this library's functions that are not builtins of programs.
+// Returns true for the name of a function of this library that is not a builtin of programs.
 bool is_of_library(std::string_view name) { return name.starts_with("ffi.") || name.starts_with("__tvm_"); }
 
 struct PlaybackModule final : Module {

@@ -102,7 +102,7 @@ std::shared_ptr<const KeptTensor> read_tensor(ByteReader &from) {
   // From here on `bytes` includes the gaps, which the file also has.
   if (const uint64_t compact = bytes; is_sound && flags & kHasStrides)
     is_sound = spanned_bytes(tensor->dims, tensor->strides, tensor->dtype, bytes) && is_dense(bytes, compact);
-  if (!is_sound) from.bad("shape", "is not one of a tensor");
+  if (!is_sound) from.bad("shape", "does not describe a valid tensor");
   if (tensor->has_elements) tensor->elements = from.take(bytes, "elements");
   return tensor;
 }

@@ -42,7 +42,7 @@ Ref<Executable> program_of(const ObservedCall &call) {
 }  // namespace
 
 // Reduces a capture to one operator. Each call is written before it runs and replaces the one before it. So if a call
-// ended the process, the file has that call.
+// ended the process by a crash or an exit, the file has that call.
 class Minimiser {
  public:
   // Uses the given program; null: that of the capture.

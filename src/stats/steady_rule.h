@@ -35,7 +35,7 @@ class SteadyRule {
   void restart() { logarithms_.clear(); }
 
  private:
-  std::vector<double> logarithms_;  // times of up to two windows
+  std::vector<double> logarithms_;  // logarithms of the times of up to two windows
   ExactTails tails_;
 };
 

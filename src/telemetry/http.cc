@@ -159,7 +159,7 @@ bool HttpServer::go_on(Client &client) {
     return client.phase == Phase::kReads    ? read(client)
            : client.phase == Phase::kWrites ? write(client)
                                             : drain(client);
-  } catch (...) { return false; }  // memory is short
+  } catch (...) { return false; }  // no memory
 }
 
 bool HttpServer::read(Client &client) {

@@ -102,7 +102,7 @@ class HttpPost {
     int status = 0;  // 0: no answer
     std::string problem = {};
     uint64_t retry_after_ns = 0;  // requested by the server; 0: none
-    std::string body = {};        // body of the answer; limited to some KiB
+    std::string body = {};        // body of the answer; limited to a few KiB
     bool is_success() const { return status >= 200 && status < 300; }
     // Whether the same request may succeed later (OTLP specification, "Failures").
     bool is_transient() const {

@@ -54,7 +54,7 @@ const char *prometheus_type(bool open_metrics);
 // Adds metrics of this process, named as by other clients of Prometheus.
 void add_process_metrics(std::vector<Series> &all);
 
-// Counters and durations of calls, computed from events. Cost: some 20 ns for each event, on the thread that reads
+// Counters and durations of calls, computed from events. Cost: about 20 ns for each event, on the thread that reads
 // them.
 class CallMetrics {
  public:

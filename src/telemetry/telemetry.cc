@@ -247,7 +247,7 @@ void TelemetrySession::serve() noexcept {
     if (pending < kManyPending && now < next_fold) continue;
     try {
       if (pending > 0) fold();
-    } catch (...) {}  // memory is short: the events stay for the next fold, or the ring drops them
+    } catch (...) {}  // no memory: the events stay for the next fold, or the ring drops them
     next_fold = now + kFoldNs;
   }
   server_.close_all();
@@ -434,7 +434,7 @@ void TelemetrySession::send() noexcept {
         send_metrics();
       }
     } catch (const Exception &e) { problem_ = e.error()->message; } catch (...) {
-    }  // memory is short; the rest is tried again
+    }  // no memory; the rest is tried again
     const std::scoped_lock lock(guard_);
     if (is_asked) flushes_done_ = flush, flush_problem_ = problem_;
     changed_.notify_all();
@@ -451,7 +451,8 @@ void TelemetrySession::flush(uint64_t timeout_ns) {
   changed_.notify_all();
   // If the session has ended, no thread can answer.
   if (!changed_.wait_until(lock, moment(end), [&] { return flushes_done_ >= wanted || num_threads_ == 0; }))
-    fail(OPD_DEADLINE_EXCEEDED, "the collector at ", post_->url().authority(), " has not taken all in time");
+    fail(OPD_DEADLINE_EXCEEDED, "the collector at ", post_->url().authority(),
+         " did not accept all data before the timeout");
   if (!flush_problem_.empty()) fail(OPD_IO, flush_problem_);
 }
 

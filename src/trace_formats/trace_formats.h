@@ -5,7 +5,7 @@
 
 namespace opd {
 
-// Writes Chrome trace events, with torch.profiler's fields: JSON in pieces of some 64 KiB without building a tree.
+// Writes Chrome trace events, with torch.profiler's fields: JSON in pieces of about 64 KiB without building a tree.
 // `metadata`: a JSON object whose members are added to the whole object, or "". Throws OPD_INVALID_ARGUMENT for other
 // metadata. Cost: tools/bench, trace_chrome.
 void write_chrome_trace(const Trace &trace, std::string_view metadata, ByteSink &sink);
@@ -18,7 +18,7 @@ void write_stacks(const Trace &trace, bool per_event, bool of_devices, ByteSink 
 // Source: speedscope's file-format-spec.ts.
 void write_speedscope(const Trace &trace, ByteSink &out);
 
-// Source: Perfetto's trace_packet.proto, track_event.proto. A call takes some 35 bytes.
+// Source: Perfetto's trace_packet.proto, track_event.proto. A call takes about 35 bytes.
 void write_perfetto(const Trace &trace, ByteSink &out);
 
 // Memory timelines as in torch.profiler: bytes in use by category, and each block. They throw as memory_timeline()

@@ -29,7 +29,7 @@ struct HostFrame : HostSymbol {
   std::string text() const;  // "file.py(12): function", or "libfile.so(+0x1234): function"
 };
 
-// Files are read when an address is looked up for the first time in the process; this takes some 50 ms.
+// Files are read when an address is looked up for the first time in the process; this takes about 50 ms.
 class HostSymbols {
  public:
   explicit HostSymbols(std::span<const LoadedObject> objects);  // sorted by begin

@@ -1,6 +1,6 @@
 // The blocks of memory of one device in a trace: their purposes, when they were allocated, rewritten and freed, and the
 // spans that did so.
-// Cost: some 200 ns an event (tools/bench, trace_memory_timeline).
+// Cost: about 200 ns an event (tools/bench, trace_memory_timeline).
 #pragma once
 #include <string_view>
 #include <vector>

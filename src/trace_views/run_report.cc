@@ -30,7 +30,7 @@ uint64_t ticks_of_a_record() {
     for (int i = 0; i < kCalls; ++i) {
       const uint64_t begin = ticks_of(clock), end = ticks_of(clock);
       Event *event = track.describe(1, 0, args, 0);
-      if (!event) break;  // memory is short
+      if (!event) break;  // no memory
       event->begin = begin, event->end = end;
       track.commit();
     }

@@ -14,8 +14,8 @@ namespace opd {
 
 std::string report_device_name(DLDevice device);  // "cpu0"
 
-// Adds the error bounds of devices' times to a report's configuration: "Device clock error: opencl0 (us)", unless
-// unknown, and "Device clock: opencl0", a text.
+// Describes the clocks of devices in a report's configuration. "Device clock: opencl0" is a text. "Device clock error:
+// opencl0 (us)" is the bound of the error of its times; it is left out if the bound is unknown.
 void configure_device_clocks(const TraceParts &parts, ReportBuilder &builder);
 
 class ReportTexts {

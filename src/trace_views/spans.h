@@ -1,6 +1,6 @@
 // The nesting of a trace's spans: the parent of each span, and its self time, without nested spans. Also what spans
 // took: memory and work of devices.
-// Cost: with key_averages() some 100 ns a span (tools/bench, trace_table).
+// Cost: with key_averages() about 100 ns a span (tools/bench, trace_table).
 #pragma once
 #include <map>
 #include <optional>

@@ -67,14 +67,14 @@ extern "C" {
 
 static int TVMFFIFunctionCreate(void *self, SafeCall safe_call, void (*deleter)(void *), void **out_function) {
   return raising([&] {
-    require(safe_call && out_function, "TVMFFIFunctionCreate was given no function, or no place for the result");
+    require(safe_call && out_function, "TVMFFIFunctionCreate: safe_call and out must not be NULL");
     *out_function = make_object<ForeignFunction>(self, safe_call, deleter).detach();
   });
 }
 
 static int TVMFFIFunctionGetGlobal(const ByteArray *name, void **out_function) {
   return raising([&] {
-    require(out_function, "TVMFFIFunctionGetGlobal was given no place for the function");
+    require(out_function, "TVMFFIFunctionGetGlobal: out must not be NULL");
     *out_function = find_function(text_of(name, "TVMFFIFunctionGetGlobal")).detach();  // NULL if there is none
   });
 }
@@ -89,7 +89,7 @@ static int TVMFFIFunctionSetGlobal(const ByteArray *name, void *function, int ov
 
 static int TVMFFIFunctionSetGlobalFromMethodInfo(const MethodInfo *method, int override_existing) {
   return raising([&] {
-    require(method, "TVMFFIFunctionSetGlobalFromMethodInfo was given no method");
+    require(method, "TVMFFIFunctionSetGlobalFromMethodInfo: method_info must not be NULL");
     const std::string name(text_of(&method->name, "TVMFFIFunctionSetGlobalFromMethodInfo"));
     register_function(name, Ref<Function>::share(&as<Function>(method->method, name)), override_existing != 0,
                       std::string(text_of(method->metadata)));
@@ -116,7 +116,7 @@ int look_up(void *context, const char *name, void **out_function) {
     void *made = nullptr;
     status = init(&made);
     if (status) return;
-    if (!made) fail_as("RuntimeError", OPD_CALL_FAILED, "a library's initialiser of a handle gave NULL");
+    if (!made) fail_as("RuntimeError", OPD_CALL_FAILED, "a library's initialiser of a handle returned NULL");
     __atomic_store_n(handle, made, __ATOMIC_RELEASE);
   });
   return raised ? raised : status;

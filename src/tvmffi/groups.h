@@ -24,7 +24,7 @@ T &object_at(void *handle, const char *function) {
 }
 
 inline std::string_view text_of(const ByteArray *bytes, const char *function) {
-  require(bytes && (bytes->data || bytes->size == 0), function, " was given no text");
+  require(bytes && (bytes->data || bytes->size == 0), function, ": a text must not be NULL");
   return {bytes->data, bytes->size};
 }
 

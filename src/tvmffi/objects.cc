@@ -36,21 +36,21 @@ static int TVMFFIAnyViewToOwnedAny(const View *view, View *out) {
 
 static int TVMFFIStringFromByteArray(const ByteArray *bytes, View *out) {
   return raising([&] {
-    require(out, "TVMFFIStringFromByteArray was given no place for the string");
+    require(out, "TVMFFIStringFromByteArray: out must not be NULL");
     *out = Value(text_of(bytes, "TVMFFIStringFromByteArray")).detach();
   });
 }
 
 static int TVMFFIBytesFromByteArray(const ByteArray *bytes, View *out) {
   return raising([&] {
-    require(out, "TVMFFIBytesFromByteArray was given no place for the bytes");
+    require(out, "TVMFFIBytesFromByteArray: out must not be NULL");
     *out = make_bytes(text_of(bytes, "TVMFFIBytesFromByteArray")).detach();
   });
 }
 
 static int TVMFFIDataTypeFromString(const ByteArray *text, DLDataType *out) {
   return raising([&] {
-    require(out, "TVMFFIDataTypeFromString was given no place for the dtype");
+    require(out, "TVMFFIDataTypeFromString: out must not be NULL");
     *out = parse_dtype(text_of(text, "TVMFFIDataTypeFromString"));
   });
 }
@@ -82,7 +82,7 @@ extern "C" {
 
 static int TVMFFIBigIntFromByteArray(const ByteArray *bytes, View *out) {
   return raising([&] {
-    require(out, "TVMFFIBigIntFromByteArray was given no place for the number");
+    require(out, "TVMFFIBigIntFromByteArray: out must not be NULL");
     const std::string_view text = text_of(bytes, "TVMFFIBigIntFromByteArray");
     require(text.size() % sizeof(int64_t) == 0, "BigInt content must contain whole 64-bit words, but has ", text.size(),
             " bytes");
@@ -120,7 +120,7 @@ extern "C" {
 
 static int TVMFFITypeKeyToIndex(const ByteArray *key, int32_t *out_index) {
   return raising([&] {
-    require(out_index, "TVMFFITypeKeyToIndex was given no place for the index");
+    require(out_index, "TVMFFITypeKeyToIndex: out_tindex must not be NULL");
     const std::string_view name = text_of(key, "TVMFFITypeKeyToIndex");
     const TypeInfo *type = find_type(name);
     if (!type) fail_as("RuntimeError", OPD_NOT_FOUND, "Cannot find type `", name, "`");
@@ -128,7 +128,7 @@ static int TVMFFITypeKeyToIndex(const ByteArray *key, int32_t *out_index) {
   });
 }
 
-// On errors, returns -1 with a raised error. tvm-ffi ends the process.
+// On errors, returns -1 with a raised error. tvm-ffi aborts the process.
 static int32_t TVMFFITypeGetOrAllocIndex(const ByteArray *key, int32_t static_index, int32_t depth, int32_t child_slots,
                                          int32_t may_overflow, int32_t parent) {
   int32_t index = -1;
@@ -148,28 +148,28 @@ static const TypeInfo *TVMFFIGetTypeInfo(int32_t index) {
 
 static int TVMFFITypeRegisterField(int32_t type, const FieldInfo *field) {
   return raising([&] {
-    require(field, "TVMFFITypeRegisterField was given no field");
+    require(field, "TVMFFITypeRegisterField: info must not be NULL");
     add_field(type, *field);
   });
 }
 
 static int TVMFFITypeRegisterMethod(int32_t type, const MethodInfo *method) {
   return raising([&] {
-    require(method, "TVMFFITypeRegisterMethod was given no method");
+    require(method, "TVMFFITypeRegisterMethod: info must not be NULL");
     add_method(type, *method);
   });
 }
 
 static int TVMFFITypeRegisterMetadata(int32_t type, const TypeMetadata *metadata) {
   return raising([&] {
-    require(metadata, "TVMFFITypeRegisterMetadata was given no metadata");
+    require(metadata, "TVMFFITypeRegisterMetadata: metadata must not be NULL");
     set_metadata(type, *metadata);
   });
 }
 
 static int TVMFFITypeRegisterAttr(int32_t type, const ByteArray *name, const View *value) {
   return raising([&] {
-    require(value, "TVMFFITypeRegisterAttr was given no value");
+    require(value, "TVMFFITypeRegisterAttr: attr_value must not be NULL");
     set_attribute(type, text_of(name, "TVMFFITypeRegisterAttr"), *value);
   });
 }
@@ -217,7 +217,7 @@ static int TVMFFIErrorCreateWithCauseAndExtraContext(const ByteArray *kind, cons
                                                      void **out_error) {
   return raising([&] {
     constexpr const char *function = "TVMFFIErrorCreate";
-    require(out_error, function, " was given no place for the error");
+    require(out_error, function, ": out must not be NULL");
     const std::string name(text_of(kind, function));
     auto error = raised_error(name.c_str(), text_of(message, function));
     if (backtrace && backtrace->size) error->set_backtrace(text_of(backtrace, function), false);

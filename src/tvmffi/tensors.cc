@@ -60,7 +60,7 @@ extern "C" {
 
 static int TVMFFIObjectCreateOpaque(void *handle, int32_t type, void (*deleter)(void *), void **out_object) {
   return raising([&] {
-    require(out_object, "TVMFFIObjectCreateOpaque was given no place for the object");
+    require(out_object, "TVMFFIObjectCreateOpaque: out must not be NULL");
     if (type != kOpaqueObject)
       fail_as("RuntimeError", OPD_UNSUPPORTED, "an opaque object must be of type ", type_key(kOpaqueObject), ", not ",
               type_key(type));
@@ -78,7 +78,7 @@ static int TVMFFISetCustomAllocator(CustomAllocator *allocator) {
 
 static int TVMFFIEnvRegisterCAPI(const char *name, void *function) {
   return raising([&] {
-    require(name, "TVMFFIEnvRegisterCAPI was given no name");
+    require(name, "TVMFFIEnvRegisterCAPI: name must not be NULL");
     const std::string_view text = name;
     if (text == "PyErr_CheckSignals") signals.check = reinterpret_cast<int (*)()>(function);
     else if (text == "PyGILState_Ensure") signals.lock = reinterpret_cast<void *(*)()>(function);
@@ -168,14 +168,14 @@ static int TVMFFITensorFromDLPackVersioned(DLManagedTensorVersioned *managed, in
 
 static int TVMFFITensorToDLPack(void *tensor, DLManagedTensor **out_managed) {
   return raising([&] {
-    require(out_managed, "TVMFFITensorToDLPack was given no place for the result");
+    require(out_managed, "TVMFFITensorToDLPack: out must not be NULL");
     *out_managed = to_dlpack(Ref<Tensor>::share(&object_at<Tensor>(tensor, "TVMFFITensorToDLPack")));
   });
 }
 
 static int TVMFFITensorToDLPackVersioned(void *tensor, DLManagedTensorVersioned **out_managed) {
   return raising([&] {
-    require(out_managed, "TVMFFITensorToDLPackVersioned was given no place for the result");
+    require(out_managed, "TVMFFITensorToDLPackVersioned: out must not be NULL");
     *out_managed = to_dlpack_versioned(Ref<Tensor>::share(&object_at<Tensor>(tensor, "TVMFFITensorToDLPackVersioned")));
   });
 }
@@ -185,14 +185,14 @@ static int TVMFFIEnvTensorAlloc(DLTensor *prototype, void **out_tensor) {
   int status = 0;
   const int raised = raising([&] {
     require(prototype && out_tensor && prototype->ndim >= 0 && (prototype->shape || prototype->ndim == 0),
-            "TVMFFIEnvTensorAlloc was given no prototype, or no place for the tensor");
+            "TVMFFIEnvTensorAlloc: out and prototype must not be NULL, and prototype must have a shape");
     if (const TensorMaker maker = tensor_maker()) {
       DLManagedTensorVersioned *made = nullptr;
       status = maker(prototype, &made, nullptr, [](void *, const char *kind, const char *message) {
         set_raised(make_error(OPD_CALL_FAILED, message ? message : "", kind ? kind : "RuntimeError"));
       });
       if (status) return;
-      if (!made) fail_as("RuntimeError", OPD_CALL_FAILED, "TVMFFIEnvTensorAlloc: the allocator gave no tensor");
+      if (!made) fail_as("RuntimeError", OPD_CALL_FAILED, "TVMFFIEnvTensorAlloc: the allocator returned no tensor");
       *out_tensor = static_cast<Object *>(from_dlpack(made).detach());
     } else {
       *out_tensor =
@@ -207,7 +207,7 @@ static int TVMFFITensorCreateUnsafeView(void *source, const DLTensor *prototype,
   return raising([&] {
     auto &tensor = object_at<Tensor>(source, "TVMFFITensorCreateUnsafeView");
     require(prototype && out_tensor && prototype->ndim >= 0 && (prototype->shape || prototype->ndim == 0),
-            "TVMFFITensorCreateUnsafeView was given no prototype, or no place for the tensor");
+            "TVMFFITensorCreateUnsafeView: out and prototype must not be NULL, and prototype must have a shape");
     auto view = Tensor::make_view(Ref<Tensor>::share(&tensor), dims_of(*prototype), prototype->dtype, prototype->device,
                                   prototype->data);
     view->dl.byte_offset = prototype->byte_offset;

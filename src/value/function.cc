@@ -11,7 +11,7 @@ int Callback::run(void *self, const View *args, int32_t num_args, View *result) 
 }
 
 void fail_result(const View &result) {
-  fail(OPD_CALL_FAILED, "the function gave a value of type ", type_key(result.type), " with the object NULL");
+  fail(OPD_CALL_FAILED, "the function returned a value of type ", type_key(result.type), " with the object NULL");
 }
 
 void check_arity(Args args, std::initializer_list<const char *> names, std::string_view function) {

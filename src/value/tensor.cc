@@ -55,8 +55,8 @@ void check_foreign(const DLTensor &from) {
   require(from.data || count == 0, "a DLPack tensor of ", count, " elements must have data");
   const uint64_t alignment = alignment_of(from.dtype), address = reinterpret_cast<uintptr_t>(data_of(from));
   require(count == 0 || address % alignment == 0, "the elements of a DLPack tensor, ", describe(from),
-          ", must start at a multiple of ", alignment, " bytes, but start ", address % alignment,
-          " bytes past one (byte_offset is ", from.byte_offset, "); copy them");
+          ", must be aligned to ", alignment, " bytes, but start ", address % alignment, " bytes after a multiple of ",
+          alignment, " (byte_offset is ", from.byte_offset, "); copy the tensor");
 }
 
 void copy_layout(const DLTensor &from, DLTensor &to) {
@@ -263,13 +263,15 @@ Ref<Tensor> reshape(Ref<Tensor> tensor, std::span<const int64_t> dims) {
   require(!has_ended(*tensor), "the memory of the tensor was lent for a call that has ended; copy what is to be kept");
   uint64_t before = 0, after = 0;
   element_count(tensor->dl.shape, tensor->dl.ndim, before);
-  const bool is_same = element_count(dims.data(), static_cast<int64_t>(dims.size()), after) && before == after;
+  const bool is_shape = element_count(dims.data(), static_cast<int64_t>(dims.size()), after);
+  const bool is_same = is_shape && before == after;
   if (!is_same || !is_contiguous(tensor->dl)) [[unlikely]] {
     std::string wanted;
     append_dims(wanted, dims);
-    require(is_same, "cannot give ", describe(tensor->dl), " the shape ", wanted, ": ", before, " elements are not ",
-            after);
-    fail(OPD_INVALID_ARGUMENT, "cannot give ", describe(tensor->dl), " the shape ", wanted, ": it is strided");
+    const std::string what = concat("cannot reshape ", describe(tensor->dl), " to ", wanted);
+    require(is_shape, what, ": the shape has a negative size, or too many elements");
+    require(is_same, what, ": the tensor has ", before, " elements, but the shape has ", after);
+    fail(OPD_INVALID_ARGUMENT, what, ": the tensor is strided");
   }
   auto view = Tensor::make_view(tensor, dims, tensor->dl.dtype, tensor->dl.device, tensor->dl.data);
   view->dl.byte_offset = tensor->dl.byte_offset;

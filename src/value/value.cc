@@ -20,7 +20,7 @@ size_t bytes_of_items(size_t count, size_t item_bytes) {
 // The C API counts items by int32_t, so no container may have more.
 void require_countable(size_t count) {
   if (count > INT32_MAX)
-    fail(OPD_OUT_OF_RANGE, "a container can have at most ", INT32_MAX, " items, but is given ", count);
+    fail(OPD_OUT_OF_RANGE, "a container can have at most ", INT32_MAX, " items, but would have ", count);
 }
 
 template <class T>

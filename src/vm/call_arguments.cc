@@ -61,8 +61,9 @@ Value make_fit(const Vm &vm, const FunctionInfo &function, size_t i, const View 
                               is_read_only(*static_cast<Tensor *>(object_of(arg)));
   if (arg.type == OPD_DLTENSOR || may_be_written) { return Value(copied_to(t->device, *t)); }
   if (const auto past = reinterpret_cast<uintptr_t>(t->data) % kAlignment)
-    fail(OPD_INVALID_ARGUMENT, parameter_text(function, i), " must start at a multiple of ", kAlignment, " bytes, but ",
-         describe(*t), " starts ", past, " bytes past one; copy it into a tensor of opdyno");
+    fail(OPD_INVALID_ARGUMENT, parameter_text(function, i), " must be aligned to ", kAlignment, " bytes, but ",
+         describe(*t), " starts ", past, " bytes after a multiple of ", kAlignment,
+         "; copy it into a tensor of opdyno");
   return Value(arg);
 }
 
@@ -81,14 +82,14 @@ void collect(const View &value, std::span<opd_tensor *const> outputs, std::vecto
              std::string_view function, int depth = 0) {
   constexpr int kMaxDepth = 16;
   if (const auto *array = try_as<Array>(value)) {
-    require(depth < kMaxDepth, function, " gives tuples nested more than ", kMaxDepth,
+    require(depth < kMaxDepth, function, " returned tuples nested more than ", kMaxDepth,
             " deep, which cannot be stored in outputs");
     for (size_t i = 0; i < array->size(); ++i) collect(array->items()[i], outputs, results, function, depth + 1);
     return;
   }
   const size_t next = results.size();
   if (next == outputs.size())
-    fail(OPD_INVALID_ARGUMENT, function, " gives more than the ", outputs.size(), " outputs supplied");
+    fail(OPD_INVALID_ARGUMENT, function, " returned more than the ", outputs.size(), " outputs supplied");
   const DLTensor &result = as_dltensor(value, concat("result ", next, " of ", function));
   require(outputs[next], "output ", next, " must not be NULL");
   require_writable(tensor_of(outputs[next]), concat("output ", next, " of ", function));
@@ -145,7 +146,7 @@ void store_outputs(const View &result, std::span<opd_tensor *const> outputs, std
   std::vector<const DLTensor *> results;  // all results are checked before the first is written
   collect(result, outputs, results, function);
   if (results.size() != outputs.size())
-    fail(OPD_INVALID_ARGUMENT, function, " gives ", results.size(), " tensors, but ", outputs.size(),
+    fail(OPD_INVALID_ARGUMENT, function, " returned ", results.size(), " tensors, but ", outputs.size(),
          " outputs were supplied");
   for (size_t i = 0; i < results.size(); ++i) {
     const Tensor &output = tensor_of(outputs[i]);

@@ -41,7 +41,7 @@ const VmDevice *device_with_graphs(const Vm &vm) {
   return found == vm.devices().end() ? nullptr : &*found;
 }
 
-// Whether a graph that was captured with `captured` can be launched for `given`. Tensors are made anew for each call,
+// Whether a graph that was captured with `captured` can be launched for `given`. Tensors are made again for each call,
 // but in the same memory.
 bool is_same_argument(const View &captured, const View &given) {
   const DLTensor *const a = try_dltensor(captured), *const b = try_dltensor(given);
@@ -68,7 +68,7 @@ std::unique_ptr<Graph> capture(DLDevice device, const std::string &name, const s
       cause->code,
       concat("function ", name, " cannot be captured as a graph of ", device_name(device), ": ", cause->message),
       cause->kind);
-  if (error->code == cause->code) {  // otherwise memory is short
+  if (error->code == cause->code) {  // otherwise, there is no memory
     error->located = cause->located;
     error->set_cause(cause);
   }

@@ -45,7 +45,7 @@ struct Site {
   auto named = make_error(error->code,
                           concat(says_callee ? "" : callee.c_str(), error->message, " (called by ", site.text(), ")"),
                           error->kind);
-  // If memory is short, make_error() returns an error that all threads share. It must not be changed.
+  // If memory cannot be allocated, make_error() returns an error that all threads share. It must not be changed.
   if (named->code == error->code && named->code != OPD_OUT_OF_MEMORY) {
     named->located = true;
     named->set_cause(std::move(error));

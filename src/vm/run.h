@@ -198,7 +198,7 @@ inline bool is_ready(const View *registers, const StaticBuffer &place) {
   return true;
 }
 
-// Makes the objects of a place again. Old objects that are still referenced stay alive. Throws if memory is short.
+// Makes the objects of a place again. Old objects that are still referenced stay alive. Throws if there is no memory.
 void make_static_buffer(Run &run, View *registers, const StaticBuffer &place);
 
 // Runs a function of the program to its end. If an operator fails, run.failure gets its error, which names the

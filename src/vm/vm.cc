@@ -83,7 +83,7 @@ const NameId *Vm::function_names() {
   if (has_names_.load(std::memory_order_acquire)) return names_.data();
   std::scoped_lock lock(guard_);
   if (has_names_.load(std::memory_order_relaxed)) return names_.data();
-  names_.clear();  // removes names of an earlier try: name_id() throws if memory is short
+  names_.clear();  // removes names of an earlier try: name_id() throws if memory cannot be allocated
   names_.reserve(program_->functions.size() + program_->callee_of.size());
   const std::string file = module_->file();
   program_name_ = name_id(std::string_view(file).substr(file.rfind('/') + 1));

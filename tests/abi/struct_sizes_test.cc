@@ -312,7 +312,7 @@ using OutputStructs = testing::Types<opd_memory_stats, opd_params_stats, opd_ten
                                      opd_machine_peak, opd_telemetry_stats, opd_kv_stats, opd_rpc_progress>;
 TYPED_TEST_SUITE(Outputs, OutputStructs);
 
-TYPED_TEST(Outputs, AreZeroInFieldsThatTheLibraryDoesNotKnow) {
+TYPED_TEST(Outputs, HaveZerosInFieldsOfNewerHeaders) {
   Later<TypeParam> later;
   std::memset(later.unknown, 0xA5, kMore);
   later.known.struct_size = sizeof later;

@@ -47,7 +47,7 @@ F *driver(const char *name) {
 }
 
 void check(int status, const char *function) {
-  if (status) throw std::runtime_error(std::string(function) + " gave " + std::to_string(status));
+  if (status) throw std::runtime_error(std::string(function) + " returned " + std::to_string(status));
 }
 
 // In the context that opdyno uses, too, which stays current: switching it is a part of what opdyno adds.

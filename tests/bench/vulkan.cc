@@ -97,7 +97,7 @@ const bench::AddRow launched("vulkan_launch", "ns", launches);
   X(vkResetFences)
 
 void need(VkResult result) {
-  if (result != VK_SUCCESS) throw std::runtime_error("a function of Vulkan gave " + std::to_string(result));
+  if (result != VK_SUCCESS) throw std::runtime_error("a function of Vulkan returned " + std::to_string(result));
 }
 
 // What a program that knows its one kernel does: for each launch it writes a set of descriptors, pushes the number, and

@@ -35,7 +35,7 @@ void expect_told(void (*init)(Options *), const Use &use,
   }
 }
 
-TEST(Messages, SayWhatIsWrongWithFilesAndErrors) {
+TEST(Messages, NameTheBadArgumentOfFileFunctions) {
   const std::string path = scratch_directory() + "/written";
   EXPECT_EQ(told(opd_file_write(nullptr, "x", 1)), invalid("path must be the name of a file"));
   EXPECT_EQ(told(opd_file_write("", "x", 1)), invalid("path must be the name of a file"));
@@ -49,7 +49,7 @@ TEST(Messages, SayWhatIsWrongWithFilesAndErrors) {
   EXPECT_EQ(other.kind() + "|" + other.message(), "KeyError|text");
 }
 
-TEST(Messages, SayWhatIsWrongWithCollectors) {
+TEST(Messages, NameTheBadArgumentOfCollectorFunctions) {
   using Options = opd_counter_options;
   const char *const events[] = {"cycles", nullptr};
   Handle<opd_collector> made;
@@ -62,7 +62,7 @@ TEST(Messages, SayWhatIsWrongWithCollectors) {
   Handle<opd_array> names;
   for (const int kind : {-1, OPD_COLLECTOR_DEVICE + 1})
     EXPECT_EQ(told(opd_collector_list_events(static_cast<opd_collector_kind>(kind), names.out())),
-              invalid("kind is " + std::to_string(kind) + ", which is not a kind of collectors"));
+              invalid("kind must be an opd_collector_kind, but is " + std::to_string(kind)));
   for (const opd_collector_kind none :
        {OPD_COLLECTOR_TIME, OPD_COLLECTOR_MEMORY, OPD_COLLECTOR_NVML, OPD_COLLECTOR_DEVICE}) {
     check(opd_collector_list_events(none, names.out()));
@@ -87,12 +87,12 @@ TEST(Messages, SayWhatIsWrongWithCollectors) {
       << "the device must be there";
 }
 
-TEST(Messages, SayWhatIsWrongWithPrograms) {
+TEST(Messages, NameTheBadArgumentOfExecutableFunctions) {
   const Executable program = Executable::assemble(".func main(x) {\n  ret %x\n}");
   Handle<opd_buffer> text;
   for (const int format : {-1, 77})
     EXPECT_EQ(told(opd_executable_write(program.get(), static_cast<opd_executable_format>(format), text.out())),
-              invalid("format is " + std::to_string(format) + ", which is not a format of executables"));
+              invalid("format must be an opd_executable_format, but is " + std::to_string(format)));
   Handle<opd_executable_builder> builder;
   check(opd_executable_builder_create(builder.out()));
   check(opd_executable_builder_begin_function(builder.get(), "f", 2, nullptr));
@@ -109,7 +109,7 @@ TEST(Messages, SayWhatIsWrongWithPrograms) {
   EXPECT_EQ(emitted([](opd_instruction &i) { i.callee = "g", i.num_args = -1; }),
             invalid("num_args must be >= 0, but is -1"));
   EXPECT_EQ(emitted([](opd_instruction &i) { i.opcode = static_cast<decltype(i.opcode)>(99); }),
-            invalid("opcode is 99, which is not an opcode"));
+            invalid("opcode must be an opd_opcode, but is 99"));
   // The usual names of parameters.
   EXPECT_EQ(emitted([](opd_instruction &i) { i.opcode = OPD_OPCODE_RET, i.reg = 1; }), "accepted");
   check(opd_executable_builder_end_function(builder.get()));
@@ -125,7 +125,7 @@ TEST(Messages, SayWhatIsWrongWithPrograms) {
   EXPECT_EQ(told(opd_vm_create(module.get(), &options, vm.out())), invalid("devices must not be NULL"));
 }
 
-TEST(Messages, SayWhatIsWrongWithModules) {
+TEST(Messages, NameTheBadArgumentOfModuleFunctions) {
   Handle<opd_module> module;
   const char *const names[] = {"f", nullptr}, *const empty[] = {""}, *const signatures[] = {"i32()", nullptr};
   const auto load_static = [&](const char *const *given, int32_t count) {
@@ -160,7 +160,7 @@ TEST(Messages, SayWhatIsWrongWithModules) {
             invalid("num_addons must be >= 0, but is -1"));
 }
 
-TEST(Messages, SayWhatIsWrongWithReports) {
+TEST(Messages, NameTheBadArgumentOfReportFunctions) {
   const ReportBuilder builder;
   const opd_value one = arg(1), word = arg("word"), bad = arg("\xff");
   const auto set = [&](opd_report_section section, const char *device, const char *name, opd_metric_kind kind,
@@ -177,7 +177,8 @@ TEST(Messages, SayWhatIsWrongWithReports) {
   EXPECT_EQ(set_call("n", OPD_METRIC_COUNT, one), "OPD_ALREADY_EXISTS: the call has a metric \"n\" already");
   for (const opd_metric_kind kind : {OPD_METRIC_NONE, OPD_METRIC_JSON, static_cast<opd_metric_kind>(-3)})
     EXPECT_EQ(set_call("m", kind, one),
-              invalid("the kind of m is " + std::to_string(kind) + ", which is not a kind of metric"));
+              invalid("the kind of m must be from OPD_METRIC_COUNT (1) to OPD_METRIC_HERTZ (7), but is " +
+                      std::to_string(kind)));
   EXPECT_EQ(set_call("m", OPD_METRIC_STRING, bad), invalid("the text of m is not UTF-8"));
   EXPECT_EQ(set_call("m", OPD_METRIC_STRING, one), invalid("m must be a string, but is int"));
   EXPECT_EQ(set_call("m", OPD_METRIC_COUNT, word), invalid("m must be int, but is const char*"));
@@ -195,7 +196,7 @@ TEST(Messages, SayWhatIsWrongWithReports) {
   EXPECT_EQ(set(OPD_REPORT_DEVICES, nullptr, "m", OPD_METRIC_COUNT, one), device);
   EXPECT_EQ(set(OPD_REPORT_CALLS, "cpu0", "m", OPD_METRIC_COUNT, one), device);
   const auto other = static_cast<opd_report_section>(9);
-  const std::string section = invalid("section is 9, which is not a section of reports");
+  const std::string section = invalid("section must be an opd_report_section, but is 9");
   EXPECT_EQ(set(other, nullptr, "m", OPD_METRIC_COUNT, one), section);
   const Report report = builder.finish();
   Handle<opd_report> made;
@@ -213,7 +214,7 @@ TEST(Messages, SayWhatIsWrongWithReports) {
   for (const opd_report_section none : {other, static_cast<opd_report_section>(-1)})
     EXPECT_EQ(opd_report_count(report.get(), none), 0);
   EXPECT_EQ(told(opd_report_write(report.get(), static_cast<opd_report_format>(9), nullptr, text.out())),
-            invalid("format is 9, which is not a format of reports"));
+            invalid("format must be an opd_report_format, but is 9"));
   const opd_report *const some[] = {report.get(), nullptr};
   EXPECT_EQ(told(opd_report_merge(some, 0, made.out())), invalid("at least one report is expected"));
   EXPECT_EQ(told(opd_report_merge(some, 2, made.out())), invalid("reports[1] must not be NULL"));
@@ -237,7 +238,7 @@ TEST(Messages, SayWhatIsWrongWithReports) {
 }
 
 // The nearest numbers that are allowed.
-TEST(Messages, DoNotComeForValuesAtALimit) {
+TEST(Messages, AreAbsentForValuesAtALimit) {
   const Module program = Executable::assemble(".func main(x) {\n  ret %x\n}").to_module();
   Handle<opd_benchmark> benchmark;
   const double limits[] = {0, std::numeric_limits<double>::max()}, beyond[] = {std::numeric_limits<double>::infinity()},
@@ -301,7 +302,7 @@ TEST(Messages, DoNotComeForValuesAtALimit) {
   EXPECT_EQ(told(opd_function_profile(function.get(), {kDLCPU, 0}, nullptr, 0, 0, profiled.out())), "accepted");
 }
 
-TEST(Messages, SayWhatIsWrongWithTraces) {
+TEST(Messages, NameTheBadArgumentOfTraceFunctions) {
   Handle<opd_profiler> profiler;
   Handle<opd_trace> trace, merged;
   check(opd_profiler_create(nullptr, profiler.out()));
@@ -332,7 +333,7 @@ TEST(Messages, SayWhatIsWrongWithTraces) {
        {[](OfDumps &o) { o.path = "x", o.on_error = 2; }, invalid("on_error must be 0 or 1, but is 2")},
        {[](OfDumps &o) { o.path = "x", o.on_error = -1; }, invalid("on_error must be 0 or 1, but is -1")},
        {[](OfDumps &o) { o.path = "x", o.format = static_cast<opd_trace_format>(77); },
-        invalid("there is no form 77 of a trace")}});
+        invalid("format must be an opd_trace_format, but is 77")}});
   const std::string file = scratch_directory() + "/events";
   opd_profiler_options options = defaults(opd_profiler_options_init);
   options.file = file.c_str();
@@ -343,7 +344,7 @@ TEST(Messages, SayWhatIsWrongWithTraces) {
             invalid("flush_interval_ns must be at most 86400000000000, which is a day, but is 86400000000001"));
 }
 
-TEST(Messages, SayWhatIsWrongWithComparisonsAndReplays) {
+TEST(Messages, NameTheBadArgumentOfCompareAndReplayFunctions) {
   const Module module = Executable::assemble(".func main(x) {\n  ret %x\n}").to_module();
   const Vm vm(module);
   const opd_value one = opd_int(1);
@@ -377,7 +378,7 @@ TEST(Messages, SayWhatIsWrongWithComparisonsAndReplays) {
        {[](OfRecord &o) { o.with_paths = 2; }, invalid("option with_paths must be 0 or 1, but is 2")}});
 }
 
-TEST(Messages, SayWhatIsWrongWithSessions) {
+TEST(Messages, NameTheBadArgumentOfSessionFunctions) {
   Handle<opd_rpc_session> session;
   using Options = opd_rpc_connect_options;
   const auto connect = [&](const Options &options) { return opd_rpc_connect("127.0.0.1:1", &options, session.out()); };
@@ -407,7 +408,7 @@ TEST(Messages, SayWhatIsWrongWithSessions) {
                          {[](OfServer &o) { o.tls_key_file = "x"; }, tls}});
 }
 
-TEST(Messages, SayWhatIsWrongWithTelemetry) {
+TEST(Messages, NameTheBadArgumentOfTelemetryFunctions) {
   Handle<opd_telemetry> started;
   using Options = opd_telemetry_options;
   const std::string interval = "interval_ns must be from 1 ms to a day, but is ",
@@ -437,7 +438,7 @@ TEST(Messages, SayWhatIsWrongWithTelemetry) {
   check(opd_telemetry_start(nullptr, started.out()));
   Handle<opd_buffer> text;
   EXPECT_EQ(told(opd_telemetry_to_text(started.get(), static_cast<opd_telemetry_format>(7), text.out())),
-            invalid("there is no form 7 of metrics"));
+            invalid("format must be an opd_telemetry_format, but is 7"));
   const char *const labels[] = {"a", "1a"}, *const values[] = {"x", "y"}, *const gap[] = {"x", nullptr};
   const char *const reserved[] = {"__a"};
   using OfValue = opd_telemetry_value;
@@ -446,16 +447,16 @@ TEST(Messages, SayWhatIsWrongWithTelemetry) {
       "\": the name of a metric of the program's own ends without _total, and begins with neither opdyno_ nor process_";
   expect_told<OfValue>(
       opd_telemetry_value_init, set,
-      {{[](OfValue &) {}, invalid("\"\" is not a name of a metric")},
-       {[](OfValue &o) { o.name = ""; }, invalid("\"\" is not a name of a metric")},
-       {[](OfValue &o) { o.name = "1a"; }, invalid("\"1a\" is not a name of a metric")},
-       {[](OfValue &o) { o.name = "a-b"; }, invalid("\"a-b\" is not a name of a metric")},
+      {{[](OfValue &) {}, invalid("\"\" is not a valid name of a metric")},
+       {[](OfValue &o) { o.name = ""; }, invalid("\"\" is not a valid name of a metric")},
+       {[](OfValue &o) { o.name = "1a"; }, invalid("\"1a\" is not a valid name of a metric")},
+       {[](OfValue &o) { o.name = "a-b"; }, invalid("\"a-b\" is not a valid name of a metric")},
        {[](OfValue &o) { o.name = "_aZ09z_A"; }, "accepted"},
        {[](OfValue &o) { o.name = "a_total"; }, invalid("\"a_total" + own)},
        {[](OfValue &o) { o.name = "opdyno_a"; }, invalid("\"opdyno_a" + own)},
        {[](OfValue &o) { o.name = "process_a"; }, invalid("\"process_a" + own)},
        {[](OfValue &o) { o.name = "a", o.kind = static_cast<opd_telemetry_kind>(9); },
-        invalid("there is no kind 9 of a metric")},
+        invalid("kind must be an opd_telemetry_kind, but is 9")},
        {[](OfValue &o) { o.name = "a", o.num_label_names = -1; }, invalid("num_label_names must be >= 0, but is -1")},
        {[&](OfValue &o) { o.name = "a", o.num_label_names = 1, o.label_names = labels; },
         invalid("label_values must not be NULL")},
@@ -476,7 +477,7 @@ TEST(Messages, SayWhatIsWrongWithTelemetry) {
     o.kind = OPD_TELEMETRY_SPAN, o.name = "a b", o.begin_ns = 5, o.end_ns = 5;
     o.traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
   };
-  const std::string number = "\" is not a number of a span", order = "begin_ns must be from 1 to end_ns, 5, but is ";
+  const std::string number = "\" is not the id of a span", order = "begin_ns must be from 1 to end_ns, 5, but is ";
   const char *const any_text[] = {"a-1 b"}, *const no_text[] = {""};
   expect_told<OfValue>(
       opd_telemetry_value_init, set,
@@ -490,9 +491,8 @@ TEST(Messages, SayWhatIsWrongWithTelemetry) {
        {[&](OfValue &o) { span(o), o.span_kind = 0; }, invalid("span_kind must be from 1 to 5, but is 0")},
        {[&](OfValue &o) { span(o), o.span_kind = 5; }, "accepted"},
        {[&](OfValue &o) { span(o), o.span_kind = 6; }, invalid("span_kind must be from 1 to 5, but is 6")},
-       {[&](OfValue &o) { span(o), o.traceparent = nullptr; },
-        invalid("\"\" is not a value of the header traceparent")},
-       {[&](OfValue &o) { span(o), o.traceparent = "x"; }, invalid("\"x\" is not a value of the header traceparent")},
+       {[&](OfValue &o) { span(o), o.traceparent = nullptr; }, invalid("\"\" is not a valid traceparent header")},
+       {[&](OfValue &o) { span(o), o.traceparent = "x"; }, invalid("\"x\" is not a valid traceparent header")},
        {[&](OfValue &o) { span(o), o.parent_span = "00f067aa0ba902b7"; }, "accepted"},
        {[&](OfValue &o) { span(o), o.parent_span = "00f067aa0ba902b"; }, invalid("\"00f067aa0ba902b" + number)},
        {[&](OfValue &o) { span(o), o.parent_span = "00F067aa0ba902b7"; }, invalid("\"00F067aa0ba902b7" + number)},
@@ -501,7 +501,7 @@ TEST(Messages, SayWhatIsWrongWithTelemetry) {
         "accepted"},
        {[&](OfValue &o) { span(o), o.num_label_names = 1, o.label_names = no_text, o.label_values = values; },
         invalid("\"\" is not a name of a label")}});
-  EXPECT_EQ(told(opd_telemetry_set_parent("00-x")), invalid("\"00-x\" is not a value of the header traceparent"));
+  EXPECT_EQ(told(opd_telemetry_set_parent("00-x")), invalid("\"00-x\" is not a valid traceparent header"));
   EXPECT_EQ(told(opd_telemetry_set_parent(nullptr)), "accepted");
 }
 

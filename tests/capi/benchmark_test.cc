@@ -247,7 +247,7 @@ TEST(TimeEvaluator, EachThreadLooksAtTheCallersCancelToken) {
 }
 
 // A program built with headers that end before the warm-up's fields.
-TEST(TimeEvaluator, OldCallersHaveTVMsOneCall) {
+TEST(TimeEvaluator, CallersWithOlderHeadersHaveOneWarmUpCall) {
   int calls = 0;
   const Function function = make_function([&](const opd_value *, int32_t, opd_value *) { ++calls; });
   const auto evaluator = evaluator_of(function, [](auto &o) {
@@ -264,7 +264,7 @@ TEST(TimeEvaluator, OldCallersHaveTVMsOneCall) {
 }
 
 // The limits themselves are allowed.
-TEST(TimeEvaluator, TakesTheLargestNumbers) {
+TEST(TimeEvaluator, AcceptsTheLargestNumbers) {
   const Function function = make_function([](const opd_value *, int32_t, opd_value *) {});
   evaluator_of(function, [](auto &o) {
     o.number = o.warmup = INT32_MAX, o.repeat = 1 << 30, o.concurrency = 1024;

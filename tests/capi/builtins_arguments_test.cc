@@ -154,7 +154,7 @@ TEST(Builtins, RefuseACountThatNoCallCanHave) {
 }
 
 // Each check lets pass what it asks for, and tells what it got otherwise. A rank or size below 0 stands for any.
-TEST(Checks, TellWhatWasExpectedAndGiven) {
+TEST(Checks, StateTheExpectedAndTheGivenValue) {
   const auto passes = [](const char *name, auto... args) {
     EXPECT_EQ(Function::global(("vm.builtin.check_" + std::string(name)).c_str())(args...).type(), int{OPD_NONE});
   };

@@ -39,7 +39,7 @@ class Cache : public testing::Test {
 
 }  // namespace
 
-TEST_F(Cache, GetsWhatWasUpdatedAndNoneForTheRest) {
+TEST_F(Cache, ReturnsUpdatedTensorsAndNoneForUnknownNames) {
   const auto update = builtin("tensor_cache.update"), get = builtin("tensor_cache.get");
   const Tensor x = floats({1, 2});
   update("x", x);
@@ -211,13 +211,13 @@ TEST(KvCache, TheSinksOfAWindowStay) {
   EXPECT_EQ(column(view(write(cache, rows({10}), 5, 2))), (Floats{1, 2, 9, 10, 8}));
 }
 
-TEST(KvCache, AWindowLargerThanWhatIsReservedGrows) {  // TVM writes behind the end here
+TEST(KvCache, AWindowLargerThanTheReservedRowsGrows) {  // TVM writes behind the end here
   const Value cache = kv_cache({1, 2, 3, 4}, {4, 2}, 4);
   const auto write = builtin("attention_kv_cache_window_override"), view = builtin("attention_kv_cache_view");
   EXPECT_EQ(column(view(write(cache, rows({5, 6, 7}), 6))), (Floats{7, 2, 3, 4, 5, 6}));
 }
 
-TEST(KvCache, RefusesWhatDoesNotFit) {
+TEST(KvCache, RefusesTensorsAndShapesThatDoNotMatch) {
   const Value cache = kv_cache({1, 2}, {2, 2}, -1);
   const auto append = builtin("attention_kv_cache_append"), view = builtin("attention_kv_cache_view"),
              create = builtin("attention_kv_cache_create");
@@ -341,7 +341,7 @@ TEST(KvCache, ReservedRowsThatCountAsFilledAreZero) {
   EXPECT_EQ(column(builtin("attention_kv_cache_view")(kv_cache({1}, {3, 2}, 3))), (Floats{1, 0, 0}));
 }
 
-TEST(KvCache, ARowCountThatIsNoNumberIsRefused) {
+TEST(KvCache, RefusesMoreRowsThanInt64Counts) {
   const auto append = builtin("attention_kv_cache_append");
   const Value cache =
       builtin("attention_kv_cache_create")(Tensor({1, 0}, "float32"), shape_of({1, 0}), -1);  // rows of no bytes
@@ -371,7 +371,7 @@ TEST(KvCache, TakesAViewOfItsOwnRows) {
   }
 }
 
-TEST(KvCache, HasRowsOfWholeBytesOnTheCpu) {
+TEST(KvCache, RefusesSubByteRowsAndForeignDevices) {
   const auto create = builtin("attention_kv_cache_create");
   expect_throws(
       [&] {

@@ -78,7 +78,7 @@ TEST(RunOrCapture, CallsTheFunctionEachTimeWithoutGraphs) {
   EXPECT_EQ(calls, 4);
 }
 
-TEST(RunOrCapture, NamesArgumentsThatAreNone) {
+TEST(RunOrCapture, NamesInvalidArguments) {
   const auto refused = [](const std::string &args, const std::string &part) {
     const Vm vm = vm_of(kHead + ".func main(x) {\n  %r = call vm.builtin.cuda_graph." + args + "\n  ret %r\n}\n");
     expect_throws([&] { vm.call("main", 1); }, OPD_INVALID_ARGUMENT, part);
@@ -101,7 +101,7 @@ TEST(RunOrCapture, LeavesErrorsOfTheFunctionAsTheyAre) {
   expect_throws([&] { vm.call("main"); }, OPD_CALL_FAILED, "test.fails: not today (called by body");
 }
 
-TEST(CachedAllocation, MayHoldWhatIsNoMemory) {
+TEST(CachedAllocation, MayHoldValuesOtherThanStorages) {
   const auto idle_bytes = [] { return opdyno::memory_stats({kDLCPU, 0}).idle_bytes; };
   const Vm vm = vm_of(R"(
 .func memory() {

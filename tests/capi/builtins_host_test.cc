@@ -66,7 +66,7 @@ TEST(Print, RefusesFormatsThatDoNotFit) {
   expect_throws([&] { print(); }, OPD_INVALID_ARGUMENT, "(format, values …)");
 }
 
-TEST(DebugPrint, SaysWhereAndWhat) {
+TEST(DebugPrint, PrintsTheLineAndTheTensor) {
   const LogMessages log;
   Function::global("vm.builtin.debug_print")("a.py:3", floats({1.5f, 2}));
   vm_of(
@@ -77,7 +77,7 @@ TEST(DebugPrint, SaysWhereAndWhat) {
                                                      "b.py:4: shape = [1], dtype = float32, data =\n[7]"}));
 }
 
-TEST(TheDefaultTraceAction, ShowsAllAndGivesWhatIsTraced) {
+TEST(TheDefaultTraceAction, PrintsAllArgumentsAndReturnsTheLast) {
   const LogMessages log;
   EXPECT_EQ(Function::global("tvm.default_trace_action")("x", 3, 2.5).to_string(), "2.5");
   EXPECT_EQ(lines_of(log), (std::vector<std::string>{"[x, 3, 2.5]"}));
@@ -167,7 +167,7 @@ TEST(HostFunctions, AFunctionOfAProgramKeepsItsVm) {
   Function::global("vm.builtin.clear_py_func_registry")();
 }
 
-TEST(HostFunctions, GetFunctionsThatSayIfTheirVmIsGone) {
+TEST(HostFunctions, GetFunctionsThatFailIfTheirVmWasReleased) {
   static Value kept;
   define("test.keep", [](const opd_value *args, int32_t, opd_value *) { kept = Value::retain(args[0]); });
   vm_of(".func one() {\n  ret %void\n}\n.func main() {\n  call test.keep(@one)\n  ret %void\n}").call("main");

@@ -91,7 +91,7 @@ TEST(PagedKvCache, CallsTheKernelsInTVMsOrder) {
   EXPECT_EQ(calls_of([&] { cache.fork(0, 2, 5); }), (Names{"copy_page"}));
 }
 
-TEST(PagedKvCache, TellsThePositionsOfTheNewRows) {
+TEST(PagedKvCache, ReturnsThePositionsOfTheNewRows) {
   Checked cache(Sizes{});
   cache.add(5), cache.add(6);
   cache.run({5}, {3});
@@ -304,7 +304,7 @@ class ToldKernels : public testing::Test {
 
 }  // namespace
 
-TEST_F(ToldKernels, KnowThePositionsOfQueriesAndRows) {
+TEST_F(ToldKernels, GetThePositionsOfQueriesAndRows) {
   const Value cache = make(Sizes{}, 0);
   const std::vector<double> plain{0, 0.25, 5000, kScale};
   state("add_sequence")(cache, 0);
@@ -322,7 +322,7 @@ TEST_F(ToldKernels, KnowThePositionsOfQueriesAndRows) {
             (std::vector<Told>{{"prefill", {38, 38}, {0}, plain}, {"prefill_tree", {38, 38}, {32}, plain}}));
 }
 
-TEST_F(ToldKernels, KnowThePositionsInALayerWithAWindow) {
+TEST_F(ToldKernels, GetThePositionsInALayerWithAWindow) {
   Sizes sizes;
   sizes.kinds = {3}, sizes.layer_window = 20, sizes.windows = 1;
   const Value cache = make(sizes, 1);
@@ -336,7 +336,7 @@ TEST_F(ToldKernels, KnowThePositionsInALayerWithAWindow) {
   EXPECT_EQ(split, (std::vector<int64_t>{1, 1, 1, 1})) << "rows are rotated before they are stored";
 }
 
-TEST_F(ToldKernels, KnowWhoRotatesKeysAndQueries) {
+TEST_F(ToldKernels, GetTheModeOfRotation) {
   // Rows that move cannot be rotated when they are stored: with windows of sequences, the kernels do it.
   for (const auto &[rope, windows, splits, kernels] :
        {std::array<int64_t, 4>{0, 0, 0, 0}, {1, 0, 1, 0}, {2, 0, 0, 1}, {0, 1, 0, 0}, {1, 1, 0, 1}, {2, 1, 0, 1}}) {

@@ -95,7 +95,7 @@ TEST(PagedKvCache, ASequenceLeavesAndComesBackByACheckpoint) {
   expect_throws([&] { import(changed("layout_hash\":\"", "layout_hash\":\"0")); }, OPD_INVALID_ARGUMENT,
                 "a cache with another layout");
   expect_throws([&] { import(changed("\"seq_id\":5", "\"seq_id\":6")); }, OPD_INVALID_ARGUMENT,
-                "is of sequence 6, but sequence 5");
+                "was saved from sequence 6 and cannot be loaded as sequence 5");
   for (const char *length : {"-1", "1000000000", "9223372036854775807"})
     expect_throws([&] { import(changed("\"seq_length\":37", std::string("\"seq_length\":") + length)); },
                   OPD_OUT_OF_RANGE, "seq_length of the checkpoint must be from 0 to");
@@ -268,7 +268,7 @@ TEST(Checkpoint, WithOtherListsOrTypesIsRefused) {
                     hash_of_part("inline", "0.10000000000000001") + "\"");
 }
 
-TEST(Checkpoint, IsNotMadeOfCachesThatTvmMakesNoneOf) {
+TEST(Checkpoint, IsRefusedForWindowsMlaAndOpenTrees) {
   Sizes windows, layer, latent;
   windows.windows = 1, layer.kinds = {3}, latent.kinds = {1};
   const auto refused = [](const Value &cache, const std::string &why) {

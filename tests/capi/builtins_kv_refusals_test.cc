@@ -122,7 +122,7 @@ TEST(PagedKvCache, MistakesAreNamed) {
                 OPD_INVALID_ARGUMENT, "(state, seq_ids, append_lengths [, token_tree_parent])");
 }
 
-TEST(PagedKvCache, SequencesWithAWindowRefuseWhatTheyCannotDo) {
+TEST(PagedKvCache, SequencesWithAWindowRefuseBadSizesAndForks) {
   Sizes sizes;
   sizes.windows = 1;
   Checked cache(sizes);
@@ -145,7 +145,7 @@ TEST(PagedKvCache, SequencesWithAWindowRefuseWhatTheyCannotDo) {
   cache.expect_rows();
 }
 
-TEST(PagedKvCache, SizesAndKernelsThatMakeNoCacheAreRefused) {
+TEST(PagedKvCache, InvalidSizesAndKernelsAreRefused) {
   const auto refused = [](const std::function<void(std::vector<Value> &)> &change, opd_code code,
                           const std::string &why) { expect_throws([&] { make_cache(Sizes{}, change); }, code, why); };
   const auto number = [](int64_t x) { return Value::retain(arg(x)); };
@@ -200,7 +200,7 @@ TEST(PagedKvCache, SizesAndKernelsThatMakeNoCacheAreRefused) {
         cache_function("attention_with_fused_qkv")(cache, int64_t{0}, kScale, Tensor({1, 4, 2}, "float32"),
                                                    Tensor({1, 2, 2}, "float32"));
       },
-      OPD_UNSUPPORTED, "the program gave its cache no kernel for the decoding of single rows");
+      OPD_UNSUPPORTED, "the program passed its cache no kernel for the decoding of single rows");
 }
 
 TEST(PagedKvCache, RefusesOtherThreadsDuringAPass) {
@@ -261,7 +261,7 @@ TEST(PagedKvCache, EachSizeIsNamedWithItsLimits) {
                     OPD_INVALID_ARGUMENT, name + " must be finite, but is " + (std::isnan(given) ? "nan" : "inf"));
 }
 
-TEST(PagedKvCache, KernelsThatAreNoneAreNumbered) {
+TEST(PagedKvCache, InvalidKernelsAreNamedByTheirNumber) {
   const auto number = [](int64_t x) { return Value::retain(arg(x)); };
   const Value kernel = Value::retain(arg(make_function(append)));
   const auto refused = [](size_t place, const Value &given, const std::string &why, opd_code code) {
@@ -307,7 +307,7 @@ TEST(PagedKvCache, AcceptsOnlyLayersOfItsPartOfTheModel) {
   for (const Value &cache : {whole, part}) {
     expect_throws(latent(cache, 0), OPD_OUT_OF_RANGE, "layer must be from 1 to 2, but is 0");
     expect_throws(latent(cache, 1), OPD_INVALID_ARGUMENT, "layer 1 has MHA, but the program asks for MLA");
-    expect_throws(latent(cache, 2), OPD_UNSUPPORTED, "the program gave its cache no kernel for new rows of MLA");
+    expect_throws(latent(cache, 2), OPD_UNSUPPORTED, "the program passed its cache no kernel for new rows of MLA");
     expect_throws(latent(cache, 3), OPD_OUT_OF_RANGE, "layer must be from 1 to 2, but is 3");
   }
 }

@@ -37,7 +37,7 @@ TEST(CreateView, TakesOtherElementsAndNoMoreBytesThanThereAre) {
   expect_throws([&] { create_view()(x, shape_of({1}), 3.5, 0); }, OPD_INVALID_ARGUMENT, "dtype");
 }
 
-TEST(EnsureZeroOffset, CopiesOnlyWhatHasAnOffset) {
+TEST(EnsureZeroOffset, CopiesOnlyATensorWithAnOffset) {
   const Function ensure = Function::global("vm.builtin.ensure_zero_offset");
   const Tensor x = floats({1, 2, 3, 4});
   EXPECT_EQ(Tensor::of(ensure(x)).view().data, x.view().data);
@@ -110,7 +110,7 @@ TEST(TheMemoryManager, GivesPooledMemoryBackWhenItIsCleared) {
   EXPECT_LT(pooled(), 4000u);
 }
 
-TEST(ToDevice, GivesATensorThatIsThereAlreadyAsItIs) {
+TEST(ToDevice, ReturnsATensorOfThatDeviceUnchanged) {
   const Tensor x = floats({1, 2});
   const Function move = Function::global("vm.builtin.to_device");
   EXPECT_EQ(move(x, 1, 0).view().u.object, arg(x).u.object);

@@ -46,7 +46,7 @@ class RnnState : public testing::Test {
 
 }  // namespace
 
-TEST_F(RnnState, BeginsWithTheInitialStateAndKeepsWhatIsSet) {
+TEST_F(RnnState, BeginsWithTheInitialStateAndKeepsLaterStates) {
   builtin("kv_state_add_sequence")(kept, 7);
   EXPECT_EQ(now(7, 0), 0.5F) << "each layer has a state of its own";
   EXPECT_EQ(step({7}, {1}, 1), (std::vector<float>{0.5}));
@@ -72,7 +72,7 @@ TEST_F(RnnState, PopsNoMoreTokensThanItKeepsStatesFor) {
                 "to the 0 states");  // a prefill leaves one state
 }
 
-TEST_F(RnnState, AForkTakesAllStatesAndEachGoesItsWay) {
+TEST_F(RnnState, AForkCopiesAllStatesAndIsIndependent) {
   builtin("kv_state_add_sequence")(kept, 0);
   step({0}, {1}, 1), step({0}, {1}, 1);
   builtin("kv_state_fork_sequence")(kept, 0, 1, -1);
@@ -129,7 +129,7 @@ TEST_F(RnnState, MistakesAreNamed) {
                 "of one length, at least 1, but are of 0, 0 and 0");
 }
 
-TEST_F(RnnState, LengthsStayNumbers) {
+TEST_F(RnnState, LengthsCannotExceedInt64) {
   const Value made = make_state(1, 2);
   builtin("kv_state_add_sequence")(made, 7);
   const auto pass = [&](int64_t tokens) {
@@ -252,7 +252,7 @@ TEST_F(RnnStates, AreSeparateForEachLayerAndKind) {
   EXPECT_EQ(KvState(kept).stats().bytes, 2 * 3 * 4 * (1 + 4) * sizeof(float));
 }
 
-TEST_F(RnnStates, HaveTheirPlacesBackWhenTheyAreCleared) {
+TEST_F(RnnStates, HaveAllPlacesFreeAfterAClear) {
   for (int round = 0; round < 2; ++round) {
     for (int64_t id = 0; id < 3; ++id) builtin("kv_state_add_sequence")(kept, id);
     EXPECT_EQ(KvState(kept).stats().free_pages, 0);

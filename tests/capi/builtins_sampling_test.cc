@@ -103,7 +103,7 @@ TEST(Sampling, TakesOneRowOfTheRightDtype) {
   EXPECT_EQ(logits(floats({3}, {1}), 0.0, 1.0, .5).view().u.int64, 0);
 }
 
-TEST(Sampling, RefusesNanAndWhatIsNoDistribution) {
+TEST(Sampling, RefusesNanAndBadDistributions) {
   const auto logits = builtin("sample_top_p_from_logits"), prob = builtin("sample_top_p_from_prob"),
              multinomial = builtin("multinomial_from_uniform");
   expect_throws(
@@ -221,7 +221,7 @@ TEST(Sampling, TokensWithoutProbabilityAreStillTokens) {
   EXPECT_EQ(of({-1, 1, -1}, 2, 1), 1) << "a negative one is none";
 }
 
-TEST(Sampling, ATemperatureNextToZeroTakesTheGreatest) {
+TEST(Sampling, TemperatureNearZeroPicksTheLargestLogit) {
   const auto of = [](double temperature) {
     return builtin("sample_top_p_from_logits")(floats({-INFINITY, 0, 0}), temperature, 1.0, .9).view().u.int64;
   };
@@ -244,7 +244,7 @@ TEST(Sampling, TakesNumbersFromZeroToOne) {
   expect_throws([] { from_prob(1, INFINITY); }, OPD_INVALID_ARGUMENT, "uniform_sample must be finite, but is inf");
 }
 
-TEST(Sampling, MultinomialRefusesWhatIsNoBatchOfRows) {
+TEST(Sampling, MultinomialRefusesBadShapesAndDtypes) {
   const auto multinomial = builtin("multinomial_from_uniform");
   const auto refused = [&](const Tensor &prob, const Tensor &sample, const char *part) {
     expect_throws([&] { multinomial(prob, sample); }, OPD_INVALID_ARGUMENT, part);
@@ -260,7 +260,7 @@ TEST(Sampling, MultinomialRefusesWhatIsNoBatchOfRows) {
   EXPECT_EQ(elements_of<int64_t>(Tensor::of(next)), (std::vector<int64_t>{1})) << "0.25 does not exceed 0.25";
 }
 
-TEST(Penalties, RefuseWhatIsNoRowOrNoNumber) {
+TEST(Penalties, RefuseBadShapesAndNumbersThatAreNotFinite) {
   const auto softmax = builtin("apply_softmax_with_temperature"), repetition = builtin("apply_repetition_penalty"),
              presence = builtin("apply_presence_and_frequency_penalty");
   for (const float x : {INFINITY, -INFINITY})

@@ -39,7 +39,7 @@ TEST(TensorToShape, TakesIntegersOfEveryWidth) {
   EXPECT_EQ(shape_from<int64_t>("int64", {}), (Ints{}));
 }
 
-TEST(TensorToShape, RefusesWhatIsNoVectorOfIntegers) {
+TEST(TensorToShape, RefusesTensorsOtherThanVectorsOfIntegers) {
   const Function convert = builtin("tensor_to_shape");
   const auto refused = [&](const Tensor &tensor, const char *part) {
     expect_throws([&] { convert(tensor); }, OPD_INVALID_ARGUMENT, part);

@@ -50,7 +50,7 @@ TEST(Sort, SortsInPlace) {
   EXPECT_EQ(to_floats(arg(x)), (std::vector<float>{1, 1, 2, 3, -5, 0, 0, 7}));
 }
 
-TEST(Sort, KnowsEveryNumberType) {
+TEST(Sort, SortsEveryNumberType) {
   const std::vector<int32_t> up = {1, 2, 0}, down = {0, 2, 1};
   EXPECT_EQ(order_of<int8_t>("int8", {127, -128, 0}, true), up);
   EXPECT_EQ(order_of<uint8_t>("uint8", {255, 0, 128}, true), up);
@@ -107,7 +107,7 @@ TEST(Sort, EmptyTensorsAreSorted) {
   sort_function("argsort")(wide, wide_out, 1, true);
 }
 
-TEST(Sort, RefusesWhatDoesNotFitAndSaysWhy) {
+TEST(Sort, RefusesBadArgumentsWithTheReason) {
   const Tensor out({2, 4}, "int64"), values({2, 5}, "float32");
   const auto argsort = sort_function("argsort"), topk = sort_function("topk"), nms = sort_function("argsort_nms"),
              sort = sort_function("sort");
@@ -133,7 +133,7 @@ TEST(Sort, RefusesWhatDoesNotFitAndSaysWhy) {
       },
       OPD_UNSUPPORTED, "input must be of an integer dtype");
   expect_throws([&] { argsort(Tensor({200}, "float32"), Tensor({200}, "int8"), 0, true); }, OPD_INVALID_ARGUMENT,
-                "cannot tell 200 indices apart");
+                "cannot represent 200 indices");
   expect_throws([&] { sort(data(), out, 0, true); }, OPD_INVALID_ARGUMENT,
                 "output must be of dtype float32, but is int64[2, 4]");
   expect_throws([&] { topk(data(), values, 5, 1, "values", false); }, OPD_OUT_OF_RANGE,
@@ -147,7 +147,7 @@ TEST(Sort, RefusesWhatDoesNotFitAndSaysWhy) {
       [&] {
         nms(data(), int32s({5, 0}), Tensor({2, 4}, "int32"), 1, true);
       },
-      OPD_OUT_OF_RANGE, "sort_num asks for 5 of 4 elements");
+      OPD_OUT_OF_RANGE, "sort_num must be at most 4, the size of the axis, but is 5");
   expect_throws(
       [&] {
         nms(data(), int32s({1}), Tensor({2, 4}, "int32"), 1, true);
@@ -173,7 +173,7 @@ TEST(Sort, ReadsViewsWithAnOffset) {
 }
 
 // A tensor of any number of lines of no elements tells how many indices a dtype can hold.
-TEST(Sort, IndicesAreRefusedThatTheirDtypeCannotTellApart) {
+TEST(Sort, RefusesMoreIndicesThanTheirDtypeCanHold) {
   const auto sorted = [](const char *dtype, int64_t count, int64_t lines) {
     const std::vector<int64_t> dims{count, lines};
     sort_function("argsort")(Tensor(dims, "int8"), Tensor(dims, dtype), 0, true);
@@ -186,7 +186,7 @@ TEST(Sort, IndicesAreRefusedThatTheirDtypeCannotTellApart) {
     sorted(dtype, most, 0);
     expect_throws(
         [&, dtype = dtype, most = most] { sorted(dtype, most + 1, 0); }, OPD_INVALID_ARGUMENT,
-        "output, of dtype " + std::string(dtype) + ", cannot tell " + std::to_string(most + 1) + " indices apart");
+        "output, of dtype " + std::string(dtype) + ", cannot represent " + std::to_string(most + 1) + " indices");
   }
   sorted("int64", INT64_MAX, 0);
 }

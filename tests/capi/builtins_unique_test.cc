@@ -17,7 +17,7 @@ const Function &unique() {
 
 }  // namespace
 
-TEST(Unique, GivesATensorAloneIfNothingElseIsWanted) {
+TEST(Unique, ReturnsOnlyATensorIfNothingElseIsRequested) {
   const Tensor x = int64s({3, 1, 1, 2, 3, 1});
   EXPECT_EQ(elements_of<int64_t>(Tensor::of(unique()(x, 1, 0, 0, 0))), (Ints{1, 2, 3}));
   EXPECT_EQ(elements_of<int64_t>(Tensor::of(unique()(x, 0, 0, 0, 0))), (Ints{3, 1, 2}));
@@ -69,7 +69,7 @@ TEST(Unique, ReadsStridedTensors) {
   EXPECT_EQ(to_floats(unique()(opd_dltensor(&view), 1, 0, 0, 0)), (Floats{1, 2}));
 }
 
-TEST(Unique, RefusesWhatDoesNotFit) {
+TEST(Unique, RefusesBadArgumentsWithTheReason) {
   const Tensor x = int64s({1, 2});
   expect_throws([&] { unique()(x, 1, 0, 0); }, OPD_INVALID_ARGUMENT, "relax.run.unique: the arguments are (x, sorted,");
   expect_throws([&] { unique()(x, 1, 0, 0, 0, 1); }, OPD_OUT_OF_RANGE, "axis is 1, but the tensor is of rank 1");
@@ -127,7 +127,7 @@ TEST(Unique, ComparesSlicesOfTheMiddleAxis) {
   EXPECT_EQ(ints_at(result, 3), (Ints{2, 1}));
 }
 
-TEST(Unique, GivesEachOfItsResultsAlone) {
+TEST(Unique, ReturnsEachOtherResultByItself) {
   const Tensor x = int64s({3, 1, 1});
   const auto second = [&](int index, int inverse, int counts) {
     const Value result = unique()(x, 1, index, inverse, counts);

@@ -144,14 +144,14 @@ void expect_usual_events(opd_collector_kind create, const std::string &one) {
 
 TEST(Perf, CountsTheHardwareOrSaysWhyNot) { expect_usual_events(OPD_COLLECTOR_PERF, "cycles"); }
 
-TEST(Perf, KnowsItsEventsByName) {
+TEST(Perf, SuggestsASimilarEventName) {
   Collector collector;
   expect_error(make(OPD_COLLECTOR_PERF, {"page-fault"}, collector), OPD_NOT_FOUND, "page-faults");
   const std::vector<const char *> many(300, "task-clock");
   expect_error(make(OPD_COLLECTOR_PERF, many, collector), OPD_INVALID_ARGUMENT, "more than once");
 }
 
-TEST(Perf, ListsWhatCanBeCountedHere) {
+TEST(Perf, ListsOnlyEventsThatCanBeCountedHere) {
   Handle<opd_array> events;
   check(opd_collector_list_events(OPD_COLLECTOR_PERF, events.out()));
   for (int32_t i = 0; i < opd_array_count(events.get()); ++i) {
@@ -164,7 +164,7 @@ TEST(Perf, ListsWhatCanBeCountedHere) {
 
 // If the library is there and knows an event that the kernel counts, PAPI must count it. It may know none: its events
 // come from libpfm4, which fails on processors that are newer.
-TEST(Papi, CountsWhatTheKernelCounts) {
+TEST(Papi, CountsEventsThatTheKernelCounts) {
   void *papi = nullptr;
   for (const char *name : {"libpapi.so.7.0", "libpapi.so.7.1", "libpapi.so.7.2", "libpapi.so"})
     if (!papi) papi = dlopen(name, RTLD_NOW | RTLD_LOCAL);
@@ -187,7 +187,7 @@ TEST(Papi, CountsTheHardwareOrSaysWhyNot) {
   expect_usual_events(OPD_COLLECTOR_PAPI, "perf::CYCLES");
 }
 
-TEST(Papi, ListsWhatCanBeCountedHere) {
+TEST(Papi, ListsOnlyEventsThatCanBeCountedHere) {
   Handle<opd_array> events;
   if (const std::string why = refusal(opd_collector_list_events(OPD_COLLECTOR_PAPI, events.out())); !why.empty())
     GTEST_SKIP() << why;
@@ -201,7 +201,7 @@ TEST(Papi, ListsWhatCanBeCountedHere) {
   }
 }
 
-TEST(Papi, RefusesEventsThatItDoesNotKnow) {
+TEST(Papi, RefusesUnknownEvents) {
   Collector collector;
   opd_error *error = make(OPD_COLLECTOR_PAPI, {"no::SUCH-EVENT"}, collector);
   ASSERT_NE(error, nullptr);
@@ -230,7 +230,7 @@ TEST(Papi, CountsOnlyDuringCallsOnTheEventsDevice) {
   EXPECT_EQ(profile.columns().count("perf::TASK-CLOCK"), 0u);
 }
 
-TEST(Memory, CountsWhatACallAllocatesAndFreesAndItsPeak) {
+TEST(Memory, CountsTheAllocationsAndThePeakOfACall) {
   define("test.allocates", [](const opd_value *, int32_t, opd_value *) {
     const Tensor first({250}, "float32");       // 1000 bytes
     { const Tensor second({500}, "float32"); }  // 2000 bytes more, gone again
@@ -257,7 +257,7 @@ TEST(Memory, CountsWhatACallAllocatesAndFreesAndItsPeak) {
   EXPECT_GE(after.peak_bytes, before.live_bytes + 3000) << "the device's own peak stays what it was";
 }
 
-TEST(Energy, IsMeasuredOrItIsSaidWhyNot) {
+TEST(Energy, IsMeasuredOrTheErrorNamesTheReason) {
   Collector energy;
   const std::string why = refusal(opd_collector_create_builtin(OPD_COLLECTOR_ENERGY, nullptr, energy.out()));
   if (!why.empty()) {
@@ -272,7 +272,7 @@ TEST(Energy, IsMeasuredOrItIsSaidWhyNot) {
 }
 
 // This process has no NVML of a test: so it is the machine's, if it has one.
-TEST(Nvml, IsThereOrItIsSaidWhyNot) {
+TEST(Nvml, IsAvailableOrTheErrorNamesTheReason) {
   Collector nvml;
   const std::string why = refusal(opd_collector_create_builtin(OPD_COLLECTOR_NVML, nullptr, nvml.out()));
   if (why.empty()) return;
@@ -294,9 +294,10 @@ TEST(CounterOptions, AreChecked) {
   for (const opd_collector_kind kind : {OPD_COLLECTOR_TIME, OPD_COLLECTOR_MEMORY, OPD_COLLECTOR_ENERGY})
     expect_error(make(kind, {"x"}, collector), OPD_INVALID_ARGUMENT, "no events");
   const auto unknown = static_cast<opd_collector_kind>(OPD_COLLECTOR_DEVICE + 1);
-  expect_error(make(unknown, {}, collector), OPD_INVALID_ARGUMENT, "kind is 7");
+  expect_error(make(unknown, {}, collector), OPD_INVALID_ARGUMENT, "kind must be an opd_collector_kind, but is 7");
   Handle<opd_array> events;
-  expect_error(opd_collector_list_events(unknown, events.out()), OPD_INVALID_ARGUMENT, "kind is 7");
+  expect_error(opd_collector_list_events(unknown, events.out()), OPD_INVALID_ARGUMENT,
+               "kind must be an opd_collector_kind, but is 7");
   check(opd_collector_list_events(OPD_COLLECTOR_TIME, events.out()));
   EXPECT_EQ(opd_array_count(events.get()), 0);
 }

@@ -128,7 +128,7 @@ TEST(SessionCountersOfThreads, CountThreadsThatComeAndGo) {
   }
 }
 
-TEST(SessionNotes, SayWhatIsNotOfOneCall) {
+TEST(SessionNotes, NameTheCollectorsThatAlsoCountOtherCalls) {
   Collector time, memory;
   check(opd_collector_create_builtin(OPD_COLLECTOR_TIME, nullptr, time.out()));
   check(opd_collector_create_builtin(OPD_COLLECTOR_MEMORY, nullptr, memory.out()));

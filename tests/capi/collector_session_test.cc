@@ -165,7 +165,7 @@ TEST(CollectorSession, GoesOnWithoutACollectorThatFailsOnAnyThread) {
   }
 }
 
-TEST(CollectorSession, EndsOnceWhatWasStartedHasStopped) {
+TEST(CollectorSession, EndsAfterAllStartedCollectorsHaveStopped) {
   const Vm vm = program();
   std::atomic<bool> is_over{false};
   std::vector<std::thread> callers;
@@ -188,7 +188,7 @@ TEST(CollectorSession, EndsOnceWhatWasStartedHasStopped) {
   for (std::thread &caller : callers) caller.join();
 }
 
-TEST(CollectorSession, RecordsNoCallsOfACollectorAndCannotBeEndedByIt) {
+TEST(CollectorSession, IgnoresCallsMadeByACollectorAndRefusesItsStop) {
   Ledger ledger;
   const Vm vm = program();
   ledger.at_start = [&] {
@@ -208,7 +208,7 @@ TEST(CollectorSession, RecordsNoCallsOfACollectorAndCannotBeEndedByIt) {
   EXPECT_EQ(ledger.stops, kStarts);
 }
 
-TEST(CollectorSession, LeavesACollectorToWhoHasItAndGivesItBack) {
+TEST(CollectorSession, CannotUseACollectorOfAnotherSessionUntilItEnds) {
   Ledger ledger;
   const Vm vm = program(), other = program();
   const Collector collector = collector_of(ledger);
@@ -281,7 +281,7 @@ TEST(CollectorSession, NestsOverVmsWithSessionsOfTheirOwn) {
   EXPECT_EQ(other.device("cpu0", "calls"), 3);
 }
 
-TEST(CollectorSession, StopsWhatAnErrorLeavesOpen) {
+TEST(CollectorSession, StopsCollectorsOfCallsThatAnErrorEnded) {
   Ledger ledger;
   define("test.session.fails", [](const opd_value *, int32_t, opd_value *) { throw std::runtime_error("inside"); });
   const Vm vm(Executable::assemble(R"(

@@ -121,7 +121,7 @@ TEST(Collector, StopsLastIfItStartedFirst) {
 }
 
 // A sleep lasts at least as long as it is asked to, so the cost has a lower bound: the run and its three calls.
-TEST(Collector, CostsWhatAllItsStartsAndStopsTake) {
+TEST(Collector, CostIsTheTimeOfAllItsStartsAndStops) {
   opd_collector_table slow_start{}, slow_stop{};
   slow_start.struct_size = slow_stop.struct_size = sizeof slow_start;
   slow_start.start = [](void *, DLDevice, void **out_state) -> opd_error * {
@@ -145,7 +145,7 @@ TEST(Collector, CostsWhatAllItsStartsAndStopsTake) {
   }
 }
 
-TEST(Collector, SeesTheMeasuredRunsOnly) {
+TEST(Collector, IsCalledForMeasuredRunsOnly) {
   Log log;
   Probe one{&log, "one", {}};
   const Vm vm = nested(log);
@@ -239,7 +239,7 @@ TEST(Collector, KeepsRecordsThatFindNoRoomOutOfTheReport) {
   EXPECT_EQ(profile.configured_number("Dropped calls"), 1);
 }
 
-TEST(Collector, IsForOneRunAtATime) {
+TEST(Collector, CannotBeUsedTwiceInOneRun) {
   Log log;
   Probe one{&log, "one", {}};
   const Vm vm = nested(log);
@@ -300,7 +300,7 @@ TEST(Collector, ForOtherMachinesDoesNotMeasureOnThisOne) {
   auto there = opdyno::defaults(opd_counter_options_init);
   there.events = unknown, there.num_events = 1, there.elsewhere = 1;
   const auto made = [&](int kind) { return Collector::builtin(static_cast<opd_collector_kind>(kind), &there); };
-  expect_throws([&] { made(99); }, OPD_INVALID_ARGUMENT, "which is not a kind of collectors");
+  expect_throws([&] { made(99); }, OPD_INVALID_ARGUMENT, "kind must be an opd_collector_kind, but is 99");
   expect_throws([&] { made(OPD_COLLECTOR_MEMORY); }, OPD_INVALID_ARGUMENT, "takes no events");
   const Collector collector = made(OPD_COLLECTOR_PERF);
   opd_collector *const collectors[] = {collector.get()};

@@ -106,7 +106,7 @@ Kept (bytes): 80
 }
 
 // B has one more from the third value on: 1, 4, 5.5, 7; 3, 9, 12, 15; 1.5, 4.5, 6, 7.5.
-TEST_F(ComparisonReport, NamesWhatAWrongFusedOperatorReplaces) {
+TEST_F(ComparisonReport, NamesTheOperatorsThatAWrongFusedOneReplaces) {
   const Vm wrong = program({"half x -> h", "add_relu_wrong h x -> r", "twice1 r -> t", "half t -> u"});
   EXPECT_EQ(
       shown(compared(unfused(), wrong)),
@@ -219,7 +219,7 @@ Kept (bytes): 32
 )x");
 }
 
-TEST_F(ComparisonReport, HasWhatRanBeforeAFailure) {
+TEST_F(ComparisonReport, HasTheCallsBeforeAFailure) {
   const Vm fails = program({"half x -> h", "fails h x -> s"});
   EXPECT_EQ(shown(compared(unfused(), fails)),
             R"x(Argument Shapes,Call,Elements,Inputs,Kind,Matched By,Max Abs,Max Rel,Mismatches,Name,State
@@ -341,7 +341,7 @@ std::string pairs(const opdyno::Report &report) {
 }
 
 // Operators that one of them lacks are found by the fewest edits, wherever they stand.
-TEST_F(ComparisonReport, FindsWhatWasAddedAndTakenAway) {
+TEST_F(ComparisonReport, FindsAddedAndRemovedOperators) {
   const Vm a = program({"half x -> a", "same a -> b", "relu b -> c", "half c -> d", "same d -> e", "twice e -> f"});
   const Vm b = program(
       {"relu x -> z", "half x -> a", "same a -> b", "half b -> d", "same d -> e", "relu e -> y", "twice y -> f"});
@@ -354,7 +354,7 @@ TEST_F(ComparisonReport, FindsWhatWasAddedAndTakenAway) {
 }
 
 // Both sides call the same kernel three times on other values, in another order; their values tell which is which.
-TEST_F(ComparisonReport, PairsCallsOfAKernelByWhatTheyCompute) {
+TEST_F(ComparisonReport, PairsCallsOfAKernelByTheirValues) {
   const Vm a = program({"half x -> a", "half a -> b", "half b -> c", "add a b -> d", "add d c -> e"});
   const Vm b = program({"half x -> a", "half a -> b", "half b -> c", "add b a -> d", "add c d -> e"});
   EXPECT_EQ(pairs(compared(a, b)), "half1 name; half2 name; half3 name; add1 name; add2 name; ");
@@ -367,7 +367,7 @@ TEST_F(ComparisonReport, PairsCallsOfAKernelByWhatTheyCompute) {
             "whose inputs agree");
 }
 
-TEST_F(ComparisonReport, KeepsPairsForWhichNoValueSpeaks) {
+TEST_F(ComparisonReport, KeepsPairsWithoutEqualValues) {
   const Vm a = program({"add x x -> a", "half a -> b", "half b -> c"});
   const Vm b = program({"add_wrong x x -> a", "half a -> b", "half b -> c"});
   EXPECT_EQ(pairs(compared(a, b)), "add_wrong1=add data flow differs; half1 name differs; half2 name differs; ");
@@ -409,7 +409,7 @@ TEST_F(ComparisonReport, HasTheCallsBeforeAResultWithoutACounterpart) {
 }
 
 // Of operators with other numbers of arguments: what B reads from outside, and A does not.
-TEST_F(ComparisonReport, NamesWhatBReadsAlone) {
+TEST_F(ComparisonReport, NamesInputsThatOnlyBReads) {
   const Vm a = program({"half x -> h", "relu h -> r"}), b = program({"half x -> h", "add h x -> r"});
   EXPECT_EQ(text(compared(a, b), "Verdict"),
             "first difference at add (in A: relu): max abs 4 (tolerance 1.3e-5), which reads argument 0 of type "
@@ -443,7 +443,7 @@ TEST_F(ComparisonReport, NamesAConstantThatDiffers) {
 }
 
 // Of two programs that compute with quantised numbers and without, kernels of the same name are on other scales.
-TEST_F(ComparisonReport, HasNoIntegersAsCounterpartsOfFloatingPointNumbers) {
+TEST_F(ComparisonReport, DoesNotPairIntegersWithFloats) {
   const auto is_integer = [](const opd_value &v) {
     const auto *tensor = reinterpret_cast<const opd_tensor *>(v.u.object);
     return (v.type == OPD_TENSOR ? opd_tensor_view(tensor) : v.u.dltensor)->dtype.code == kDLInt;
@@ -498,7 +498,7 @@ TEST_F(ComparisonReport, PairsTheMostAlikeOfManyThatAgree) {
   EXPECT_EQ(pairs(compared(a, b, &options)), "twice1=twice1 order; halve1=half value; add1 name; ");
 }
 
-TEST_F(ComparisonReport, KnowsInputsAlsoInAnotherOrder) {
+TEST_F(ComparisonReport, RecognisesInputsInAnotherOrder) {
   const Vm a = program({"half x -> h", "add h x -> s"}), b = program({"half x -> h", "add x h -> s"});
   const opdyno::Report equal = compared(a, b);
   EXPECT_EQ(text(equal, "Verdict"), "no difference: 2 operators agree bit for bit");
@@ -593,7 +593,7 @@ TEST_F(ComparisonReport, FindsTheCounterpartsInAnotherLayout) {
       "A: square (call 2 of 2)) whose inputs agree (without a counterpart: 0 of A, 2 of B)");
 }
 
-TEST_F(ComparisonReport, EndsInTime) {
+TEST_F(ComparisonReport, ChecksItsTimeoutAndOptions) {
   auto options = opdyno::defaults(opd_compare_options_init);
   for (const int64_t timeout : {int64_t{3'600'000'000'000}, std::numeric_limits<int64_t>::max()}) {
     options.timeout_ns = timeout;

@@ -51,7 +51,7 @@ TEST_F(Compare, EqualProgramsAgreeBitForBit) {
   EXPECT_EQ(found.report.count(), 4U);  // three operators and the result
 }
 
-TEST_F(Compare, NamesTheOperatorWhoseInputsAgreeAndWhoseOutputDoesNot) {
+TEST_F(Compare, NamesTheOperatorWithEqualInputsAndAnotherOutput) {
   const auto found = compare(make_vm(three_kernels("test.add_one")), make_vm(three_kernels("test.add_more")));
   EXPECT_EQ(
       verdict(found),
@@ -195,7 +195,7 @@ TEST_F(Compare, BGetsTensorsOnItsOwnDevice) {
   expect_throws([&] { compare(a, b, &options); }, OPD_INVALID_ARGUMENT, "B: parameter x of main must lie on cpu:7");
 }
 
-TEST_F(Compare, RefusesWhatCannotBeCompared) {
+TEST_F(Compare, RefusesProgramsAndArgumentsThatDoNotMatch) {
   const Vm a = make_vm(three_kernels("test.add_one")), b = make_vm(three_kernels("test.add_one")),
            two = make_vm(three_kernels("test.add_one", "x, more"));
   const Tensor x = floats({1, 2, 3, 4});

@@ -138,7 +138,7 @@ TEST(ComparedValues, AgreeUpToTheTolerance) {
   EXPECT_EQ(row(pair, other, {.atol = "float32=0.5"}).substr(0, 6), "agrees") << "whatever the lanes";
 }
 
-TEST(ComparedValues, HaveNoDistanceIfOneIsNoNumber) {
+TEST(ComparedValues, HaveNoDistanceIfOneIsNanOrInfinite) {
   const Tensor nan = floats({NAN, 1}), number = floats({3, 1});
   EXPECT_EQ(row(nan, nan), "equal 0 0 - 0 2");
   EXPECT_EQ(row(nan, nan, {.equal_nan = false}), "differs - - - 1 2");

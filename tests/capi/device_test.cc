@@ -77,7 +77,7 @@ opd_value attr(opd_device_attr which) {
   return value;
 }
 
-TEST(TheCpu, TellsItsProperties) {
+TEST(TheCpu, ReportsItsProperties) {
   EXPECT_EQ(attr(OPD_ATTR_EXIST).type, OPD_BOOL);
   EXPECT_EQ(attr(OPD_ATTR_EXIST).u.int64, 1);
   cpu_set_t allowed;
@@ -117,7 +117,7 @@ std::string line_of(const char *file, const std::string &name) {
   return "";
 }
 
-TEST(TheCpu, HasTheNameAndTheClockThatLinuxTells) {
+TEST(TheCpu, HasTheNameAndTheClockThatLinuxReports) {
   if (const std::string expected = line_of("/proc/cpuinfo", "model name"); !expected.empty()) {
     opd_value name = attr(OPD_ATTR_DEVICE_NAME);
     const char *text = nullptr;

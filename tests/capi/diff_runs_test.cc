@@ -60,7 +60,7 @@ TEST(Diff, AsksForALargerChangeIfRunsAreAutocorrelated) {
   EXPECT_EQ(Row(large).verdict(), "regression");
 }
 
-TEST(Diff, SaysOnWhatConditionItsVerdictHolds) {
+TEST(Diff, StatesTheConditionOfAVerdictFromFewRuns) {
   const auto condition = [](const Report &diff) {
     Value value;
     opd_error_release(opd_report_get(diff.get(), OPD_REPORT_CONFIGURATION, 0, "Condition", value.out(), nullptr));
@@ -74,7 +74,7 @@ TEST(Diff, SaysOnWhatConditionItsVerdictHolds) {
 }
 
 // Operators of one machine drift together: what one of them shows too little of is taken from the others.
-TEST(Diff, TakesHowMuchRunsResembleEachOtherFromAllOperators) {
+TEST(Diff, EstimatesAutocorrelationFromAllOperators) {
   const auto side = [](int others) {
     std::vector<Report> reports;
     const double own[] = {3, 1, 4, 0, 2};
@@ -94,7 +94,7 @@ TEST(Diff, TakesHowMuchRunsResembleEachOtherFromAllOperators) {
   EXPECT_GT(found(40), 0.5);
 }
 
-TEST(Diff, TellsItsOptionsAndAllOfItsRows) {
+TEST(Diff, ReportsItsOptionsAndAllItsRows) {
   opd_diff_options options = defaults();
   options.min_effect = 0.02, options.min_share = 0.25, options.fail_above = 0.5, options.level = 0.1;
   options.confidence = 0.8;
@@ -150,7 +150,7 @@ double normal_quantile(double tail) {  // by bisection of the complementary erro
 
 // The noise is that of the interval, which is as wide as the means of so many runs scatter; the power is 90 %. A single
 // operator has the whole level.
-TEST(Diff, TellsHowManyRunsWouldFindTheChangeOfInterest) {
+TEST(Diff, ReportsTheNumberOfRunsThatWouldFindTheChange) {
   const auto wanted = [](const Report &made, double runs_per_mean, double factor, double level, double confidence,
                          double effect) {
     const double width = std::log1p(Row(made).number("Change High")) - std::log1p(Row(made).number("Change Low"));

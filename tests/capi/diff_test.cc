@@ -3,7 +3,7 @@
 
 using namespace diff_runs;
 
-TEST(Diff, SaysWhatBecameSlowerOrFaster) {
+TEST(Diff, ReportsRegressionsAndImprovements) {
   const Report slower = diff(runs(100, 13), runs(110, 13));
   EXPECT_EQ(Row(slower).verdict(), "regression");
   EXPECT_NEAR(Row(slower).number("Change"), 0.1, 1e-9);
@@ -79,7 +79,7 @@ TEST(Diff, AMergedReportHoldsItsRuns) {
     EXPECT_EQ(Row(joined).number(column), Row(apart).number(column)) << column;
 }
 
-TEST(Diff, RowsOfNoRunAndWhatTheProfilerTookAreNoPartOfIt) {
+TEST(Diff, IgnoresRowsWithoutARunAndOfTheProfiler) {
   const auto run = [](int number) { return ",\"Run\":{\"count\":" + std::to_string(number) + "}"; };
   const auto side = [&] {
     return list(report(call("f", 10, run(0)) + "," + call("f", 11, run(1)) + "," + call("(dispatch)", 500) + "," +
@@ -92,7 +92,7 @@ TEST(Diff, RowsOfNoRunAndWhatTheProfilerTookAreNoPartOfIt) {
 
 // p = 2 / 252 for all three; it is divided by 0.1 + 0.9 * 3 * share of the time, of which the total has one half.
 // Benjamini-Hochberg then multiplies the smallest by 3 / 1, the second by 3 / 2, the largest by 3 / 3.
-TEST(Diff, FalseVerdictsAreAllowedWhereTheTimeGoes) {
+TEST(Diff, TheLevelIsDividedByTheShareOfTime) {
   const auto both = [](double f, double g) {
     std::vector<Report> reports;
     for (int i = 0; i < 5; ++i) {
@@ -188,7 +188,7 @@ TEST(Diff, ANewOperatorThatCostsAThirdOfTheTotalFails) {
   EXPECT_NEAR(Row(made, "fresh").number("Effect"), 0.36, 1e-9);
 }
 
-TEST(Diff, ATinyOperatorThatDoublesFailsOnlyIfItIsAskedAfter) {
+TEST(Diff, ATinyOperatorThatDoublesFailsOnlyWithoutAMinimumShare) {
   const Times before{{"large", 1000}, {"tiny", 0.01}}, after{{"large", 1000}, {"tiny", 0.02}};
   const Report made = fail_above_3_percent(before, after);
   EXPECT_EQ(Row(made, "tiny").verdict(), "regression");
@@ -213,7 +213,7 @@ TEST(Diff, ASlowerOperatorFailsEvenIfTheTotalIsTheSame) {
   EXPECT_EQ(Row(made, "f").number("Fails"), 1);
 }
 
-TEST(Diff, TheTotalComesFirstThenWhatChangesItMost) {
+TEST(Diff, OrdersRowsByTheirChangeAfterTheTotal) {
   const Report made = fail_above_3_percent({{"small", 10}, {"same", 5000}, {"large", 1000}, {"gone", 100}},
                                            {{"small", 12}, {"same", 5000}, {"large", 1200}});
   EXPECT_EQ(Row(made, "(total)").place(), 0);
@@ -223,7 +223,7 @@ TEST(Diff, TheTotalComesFirstThenWhatChangesItMost) {
   EXPECT_EQ(Row(made, "same").place(), 4);
 }
 
-TEST(Diff, TheTotalDoesNotCountTwiceWhatFunctionsCall) {
+TEST(Diff, TheTotalCountsNestedCallsOnce) {
   const auto nested = [](double us) {
     const auto self = [](double own) { return ",\"Self (us)\":{\"microseconds\":" + std::to_string(own) + "}"; };
     return list(report(call("outer", 10 + us, self(10)) + "," + call("inner", us, self(us))));
@@ -296,7 +296,7 @@ TEST(Diff, RunsMadeInTurnsAreComparedAsPairs) {
   EXPECT_EQ(Row(diff(untold(1), untold(1.05), &options)).verdict(), "regression");
 }
 
-TEST(Diff, TurnsThatDoNotFitAreNoPairs) {
+TEST(Diff, TurnsThatDoNotMatchAreNotPaired) {
   auto twice = turns(1, 4), more = turns(1, 4);
   for (Report &one : more) twice.push_back(std::move(one));
   EXPECT_EQ(configured(diff(twice, turns(1, 4)), "Paired"), "0");
@@ -363,7 +363,7 @@ TEST(Diff, ValuesWithoutAFiniteSumAreCompared) {
   check(opd_benchmark_diff(a.get(), b.get(), nullptr, of_benchmarks.out()));
 }
 
-TEST(Diff, RefusesWhatCannotBeCompared) {
+TEST(Diff, RefusesBadReportsAndOptions) {
   Report out;
   expect_error(try_diff({}, runs(1, 2), out), OPD_INVALID_ARGUMENT, "at least one report is expected before");
   expect_error(try_diff(runs(1, 2), list(report(call("f", -1))), out), OPD_INVALID_ARGUMENT,

@@ -437,7 +437,7 @@ class EachStepOf : public testing::TestWithParam<size_t> {
   size_t num_steps = 0, num_states = 0, num_writes = 0;
 };
 
-TEST_P(EachStepOf, LeavesWhatWasPublished) {
+TEST_P(EachStepOf, LeavesPublishedEventsReadable) {
 #if !defined(__x86_64__) || !defined(NDEBUG)
   GTEST_SKIP() << "needs a release build for x86-64: other code takes too many steps";
 #endif

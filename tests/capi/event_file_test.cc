@@ -173,7 +173,7 @@ TEST_F(AKilledProcess, LosesNothingIfItsFilesCannotBeMoved) {
   }
 }
 
-TEST_F(AKilledProcess, SaysWhatItWasDoing) {
+TEST_F(AKilledProcess, LeavesTheOpenSpanOfEachThread) {
   run(0, 5'000, 0);
   const auto names = names_of(Trace::load(path.c_str()));
   for (int i = 0; i < kThreads; ++i) {

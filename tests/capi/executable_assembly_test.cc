@@ -4,7 +4,7 @@
 using namespace opdyno_test;
 
 // Each place where the assembler expects something, with what it says then.
-TEST(Assembly, SaysWhatItExpected) {
+TEST(Assembly, ErrorsNameTheExpectedToken) {
   const std::pair<const char *, const char *> cases[] = {
       {".executable 0.14", "line 1, column 13: expected a version, not 0.14"},
       {".declare", "line 1, column 9: expected a function name before the end"},
@@ -66,7 +66,7 @@ TEST(Assembly, SaysWhatItExpected) {
       {".func f() {\n  %a = call g()\n  %3 = call g()\n  ret %a\n}", "line 3, column 3: one function cannot have both"},
       {".const = \"\\xg0\"", "line 1, column 10: \\x needs two hexadecimal digits"},
       {".const = \"\\x0\"", "line 1, column 10: \\x needs two hexadecimal digits"},
-      {".const = \"\\q\"", "line 1, column 10: strings know the escapes \\n \\t \\r \\\" \\\\ \\xHH"},
+      {".const = \"\\q\"", "line 1, column 10: the escapes of strings are \\n \\t \\r \\\" \\\\ \\xHH"},
       {".const = \"abc", "line 1, column 10: this string does not end on its line"},
       {".const = \"abc\\", "line 1, column 10: this string does not end on its line"},
       {"\t; a comment\r\n ; \"another\n  @",

@@ -13,7 +13,7 @@ uint64_t section(const std::string &json, const std::string &name) {
 
 }  // namespace
 
-TEST(Executable, TellsWhatItChecksOfItsParameters) {
+TEST(Executable, DescribesTheChecksOfItsParameters) {
   const Executable executable = Executable::assemble(R"(
 .func main(x, n, s, f, b, i) {
   call vm.builtin.check_tensor_info(%x, 2, dtype(float16), "x")
@@ -34,7 +34,7 @@ TEST(Executable, TellsWhatItChecksOfItsParameters) {
     EXPECT_NE(json.find(part), std::string::npos) << part << " is not in " << json;
 }
 
-TEST(Executable, TellsWhatItChecksByConstantsAndNotWhatIsInRegisters) {
+TEST(Executable, DescribesChecksByConstantsButNotByRegisters) {
   const auto shape_checked_by = [](const std::string &rank_and_sizes) {
     const std::string json = json_of(".func f(x, r) {\n  call vm.builtin.match_shape(%x, %heap, " + rank_and_sizes +
                                      ", \"x\")\n  ret %void\n}\n");
@@ -49,7 +49,7 @@ TEST(Executable, TellsWhatItChecksByConstantsAndNotWhatIsInRegisters) {
   EXPECT_EQ(shape_checked_by("\"2\", 0, 3, 2, 0"), R"({"name":"x","kind":"any"})");
 }
 
-TEST(Executable, TellsWhatItReturnsByWhereItComesFrom) {
+TEST(Executable, DescribesResultsByTheirOrigin) {
   EXPECT_EQ(result_of("x", "%t = call vm.builtin.alloc_tensor(%x, 0, shape(2, 3), dtype(int8))\n ret %t"),
             R"({"kind":"tensor","dtype":"int8","shape":[2,3]})");
   EXPECT_EQ(result_of("x",
@@ -85,7 +85,7 @@ TEST(Executable, NamesSizesOfResultsThatParametersHave) {
             R"({"kind":"tensor","dtype":"float32","shape":["n",7,null]})");
 }
 
-TEST(Executable, TellsOfResultsWhatHoldsOnEveryPath) {
+TEST(Executable, DescribesOnlyWhatAllPathsShareOfAResult) {
   const auto chosen = [](const std::string &one, const std::string &other) {
     return result_of("x, c", "if %c else b\n %r = call vm.builtin.alloc_tensor(%x, 0, " + one +
                                  ")\n ret %r\nb:\n %s = call vm.builtin.alloc_tensor(%x, 0, " + other + ")\n ret %s");
@@ -100,12 +100,12 @@ TEST(Executable, TellsOfResultsWhatHoldsOnEveryPath) {
             R"({"kind":"any"})");
 }
 
-TEST(Executable, SaysNothingOfTuplesWhoseItemsItChanges) {
+TEST(Executable, DoesNotDescribeItemsOfChangedTuples) {
   EXPECT_EQ(result_of("x", "%t = call vm.builtin.make_tuple(1, 2)\n call vm.builtin.tuple_reset_item(%t, 0)\n ret %t"),
             R"({"kind":"tuple","items":[{"kind":"any"},{"kind":"any"}]})");
 }
 
-TEST(Executable, GivesUpOnTypesThatWouldTakeForEver) {
+TEST(Executable, LimitsTheWorkForLargeAndCyclicTypes) {
   std::string body = "%r0 = call vm.builtin.make_tuple(%x, %x)\n";
   for (int i = 1; i < 60; ++i)
     body += "%r" + std::to_string(i) + " = call vm.builtin.make_tuple(%r" + std::to_string(i - 1) + ", %r" +
@@ -115,7 +115,7 @@ TEST(Executable, GivesUpOnTypesThatWouldTakeForEver) {
             R"({"kind":"any"})");
 }
 
-TEST(Executable, TellsReadsThatNoPathSurelyWrote) {
+TEST(Executable, ListsReadsOfRegistersThatMayBeUnset) {
   EXPECT_NE(json_of(".func f(c) regs=2 {\n if %c else b\n %1 = call vm.builtin.copy(%c)\nb:\n ret %1\n}\n")
                 .find("\"unproved_reads\":[2]"),
             std::string::npos);
@@ -157,7 +157,7 @@ TEST(Executable, InstructionsOfCompiledFunctionsAreNotCounted) {
   EXPECT_EQ(listed(calls).find(note), std::string::npos) << "a function of the host or of a library";
 }
 
-TEST(Executable, StatsTellFunctionsInstructionsAndConstants) {
+TEST(Executable, StatsCountFunctionsInstructionsAndConstants) {
   const Executable executable = Executable::assemble(R"(
 .const = tensor(float32, (2, 3), 0x000000000000000000000000000000000000000000000000)
 .func main(x) {
@@ -196,7 +196,7 @@ TEST(Executable, PythonWritesConstantsOfEachKind) {
         << literal << " is not in " << text;
 }
 
-TEST(Executable, TellsADtypeThatIsAConstantOnly) {
+TEST(Executable, DescribesADtypeOnlyIfItIsAConstant) {
   const std::string json =
       json_of(".func f(x, d) {\n  call vm.builtin.check_tensor_info(%x, 1, %d, \"x\")\n  ret %void\n}\n");
   EXPECT_NE(json.find(R"({"name":"x","kind":"tensor","shape":[null]})"), std::string::npos) << json;
@@ -207,6 +207,6 @@ TEST(Executable, MissingArgumentsOfListingsAreErrors) {
   expect_error(opd_executable_write(nullptr, OPD_EXECUTABLE_STATS, &text), OPD_INVALID_ARGUMENT, "must not be NULL");
   const Executable executable = Executable::assemble(".func main(x) {\n  ret %x\n}");
   expect_error(opd_executable_write(executable.get(), static_cast<opd_executable_format>(4), &text),
-               OPD_INVALID_ARGUMENT, "format is 4");
+               OPD_INVALID_ARGUMENT, "format must be an opd_executable_format, but is 4");
   expect_error(opd_executable_write(executable.get(), OPD_EXECUTABLE_JSON, nullptr), OPD_INVALID_ARGUMENT);
 }

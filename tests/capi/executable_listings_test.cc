@@ -35,7 +35,7 @@ std::string listing(const Executable &executable, opd_executable_format format) 
 // As TVM's relax.ExecBuilder takes it: kinds 0 (packed) and 1 (of the VM), jumps from the instruction itself.
 TEST(ExecutableListings, PythonHasEachFunctionConstantAndInstruction) {
   const std::string text = listing(Executable::assemble(kListed), OPD_EXECUTABLE_PYTHON);
-  const std::string expected = R"(# Builds the program anew with TVM, as `executable`.
+  const std::string expected = R"(# Rebuilds the program with TVM, as `executable`.
 import ctypes
 
 import tvm

@@ -212,7 +212,7 @@ end:
   EXPECT_GT(ran, 100);
 }
 
-TEST(Verifier, NamesFunctionAndInstructionOfWhatIsOutOfBounds) {
+TEST(Verifier, NamesFunctionAndInstructionOfAValueOutOfBounds) {
   const int64_t call = 1, ret = 2, go = 3, branch = 4;
   refused(program({0}, {7, 0}), "instruction 0 at word 0 has the unknown opcode 7");
   refused(program({9}, {ret, 0}), "instruction 0 starts at word 9 of 2");
@@ -248,7 +248,7 @@ TEST(Verifier, NamesFunctionAndInstructionOfWhatIsOutOfBounds) {
   refused(with_nul, "function main or one of its parameters has a NUL byte in its name");
 }
 
-TEST(Verifier, AcceptsWhatIsJustWithinTheBounds) {
+TEST(Verifier, AcceptsValuesJustWithinTheBounds) {
   const int64_t call = 1, ret = 2, go = 3, branch = 4, nowhere = int64_t{1} << 54, vm = nowhere + 1;
   const auto accepted = [](const std::string &bytes) {
     opd_executable *executable = nullptr;
@@ -279,7 +279,7 @@ TEST(Verifier, AcceptsWhatIsJustWithinTheBounds) {
   refused(program({0, 4 + 65536}, many, 0, 2), "instruction 0 passes 65536 arguments");
 }
 
-TEST(Verifier, RefusesWhatIsJustBeyondTheBounds) {
+TEST(Verifier, RefusesValuesJustBeyondTheBounds) {
   const int64_t call = 1, ret = 2, go = 3, branch = 4, nowhere = int64_t{1} << 54;
   refused(program({0}, {0, 0}), "instruction 0 at word 0 has the unknown opcode 0");
   refused(program({0}, {5, 0}), "instruction 0 at word 0 has the unknown opcode 5");
@@ -379,7 +379,7 @@ TEST(Verifier, RefusesFunctionsThatShareInstructions) {
           "functions one and two share instruction 0");
 }
 
-TEST(Executable, ForeignBytesAndVersionsAreTold) {
+TEST(Executable, RefusesForeignBytesAndUnknownVersions) {
   refused("not an executable at all", "not those of a TVM VM executable");
   Bytes newer;
   newer.put<uint64_t>(0xD225DE2F4214151E).text("0.99");
@@ -387,7 +387,7 @@ TEST(Executable, ForeignBytesAndVersionsAreTold) {
   expect_error(opd_executable_load_bytes(newer.out.data(), newer.out.size(), &executable), OPD_UNSUPPORTED, "\"0.99\"");
 }
 
-TEST(Builder, WritesWhatTheAssemblerWrites) {
+TEST(Builder, WritesTheSameBytesAsTheAssembler) {
   Handle<opd_executable_builder> builder;
   check(opd_executable_builder_create(builder.out()));
   const char *params[] = {"x"};
@@ -482,7 +482,7 @@ TEST(Builder, RefusesAnUnknownInstruction) {
   check(opd_executable_builder_begin_function(builder.get(), "main", 0, nullptr));
   opd_instruction instruction = opd_instruction_ret(OPD_REGISTER_VOID);
   instruction.opcode = opd_opcode(4);
-  expect_error(emit(builder.get(), instruction), OPD_INVALID_ARGUMENT, "opcode is 4");
+  expect_error(emit(builder.get(), instruction), OPD_INVALID_ARGUMENT, "opcode must be an opd_opcode, but is 4");
   instruction.struct_size = 0;
   expect_error(emit(builder.get(), instruction), OPD_INVALID_ARGUMENT, "struct_size is 0");
 }

@@ -23,7 +23,7 @@ std::string nulls(int count) {
 
 }  // namespace
 
-TEST(ParameterTypes, AreWhatTheChecksDemand) {
+TEST(ParameterTypes, FollowFromTheChecks) {
   const std::pair<const char *, std::string> cases[] = {
       {"check_tensor_info(%x, 2, dtype(float16), \"x\")", R"("kind":"tensor","dtype":"float16","shape":[null,null])"},
       {"check_tensor_info(%x, 2, \"x\")", R"("kind":"tensor","shape":[null,null])"},
@@ -79,7 +79,7 @@ TEST(ParameterTypes, NameOpenSizesInTheOrderOfTheirSlots) {
             R"({"name":"z","kind":"int","symbol":"n1"})");
 }
 
-TEST(ResultTypes, AreWhatTheBuiltinsReturn) {
+TEST(ResultTypes, FollowFromTheBuiltins) {
   const std::pair<const char *, const char *> cases[] = {
       {"alloc_tensor(%x, 0, shape(2, 3), dtype(int8))", R"({"kind":"tensor","dtype":"int8","shape":[2,3]})"},
       {"alloc_tensor(%x, 0)", R"({"kind":"tensor"})"},
@@ -142,7 +142,7 @@ TEST(ResultTypes, NameASizeThatAParameterHas) {
 }
 
 // What each way has in common: of tuples, item by item.
-TEST(ResultTypes, HaveWhatEachWriteOfTheRegisterHas) {
+TEST(ResultTypes, HaveTheFactsThatAllWritesOfTheRegisterShare) {
   const auto either = [](const std::string &one, const std::string &other) {
     return result_of("x, y, z", "  if %x else b\n  %r = call vm.builtin." + one +
                                     "\n  goto end\nb:\n  %r = call vm.builtin." + other + "\nend:\n  ret %r");

@@ -20,7 +20,7 @@ Vm adder() {
                 .to_module());
 }
 
-TEST(Errors, TellCauseKindAndCodeAndAreCopied) {
+TEST(Errors, HaveCauseKindAndCodeAndAreCopied) {
   const Error error(opd_error_create(OPD_IO, "OSError", "disk"));
   const Error copy = error;
   EXPECT_EQ(copy.code(), OPD_IO);
@@ -42,7 +42,7 @@ TEST(Errors, KeepTheirKindThroughACallback) {
   }
 }
 
-TEST(Containers, HoldWhatTheyWereMadeOf) {
+TEST(Containers, HoldTheirItems) {
   const Array array({opd_int(1), opd_cstring("two")});
   EXPECT_EQ(array.size(), 2u);
   EXPECT_EQ(Array::of(Value::of(array))[1].string(), "two");
@@ -85,7 +85,7 @@ TEST(Functions, AreRegisteredListedAndRemoved) {
   expect_throws([] { Function::global("face.seven"); }, OPD_NOT_FOUND);
 }
 
-TEST(Devices, TellWhatTheyHave) {
+TEST(Devices, ReportTheirAttributesAndMemory) {
   const DLDevice cpu = device_of("cpu");
   EXPECT_EQ(opdyno::to_string(cpu), "cpu:0");
   EXPECT_EQ(device_attr(cpu, OPD_ATTR_EXIST).view().u.int64, 1);
@@ -119,7 +119,7 @@ TEST(Tensors, AreCopiedReshapedAndHandedOn) {
   EXPECT_EQ(Tensor::from_dlpack(a.to_dlpack_versioned()).data<float>(), a.data<float>());
 }
 
-TEST(Modules, TellWhatTheyAreAndOffer) {
+TEST(Modules, ReportTheirKindFormatAndFunctions) {
   auto options = defaults(opd_module_options_init);
   options.format = "c";
   const Module module = Module::load_bytes("double twice(double x) { return 2 * x; }", &options);
@@ -270,7 +270,7 @@ TEST(Files, AreWrittenAsAWhole) {
   EXPECT_EQ(opd_file_write("/dev/null", nullptr, 0), nullptr);
 }
 
-TEST(Library, TellsItsVersion) {
+TEST(Library, ReportsItsVersionAndSendsLogMessages) {
   EXPECT_NE(build_info().find(opdyno::version()), std::string::npos);
   int messages = 0;
   set_log([&messages](opd_log_level, const char *) { ++messages; });

@@ -210,7 +210,7 @@ TEST(AClosure, KeepsItsFunctionAlive) {
   EXPECT_EQ(counter.ended, 1);
 }
 
-TEST(AClosure, GoesRoundThroughANativeFunction) {
+TEST(AClosure, CanBePassedToANativeFunction) {
   int calls = 0;
   Closure closure(compare, &calls, "i32(ptr, ptr)");
   Native<void(void *, size_t, size_t, int (*)(const void *, const void *))> sort(&qsort, "void(ptr, u64, u64, ptr)",
@@ -222,7 +222,7 @@ TEST(AClosure, GoesRoundThroughANativeFunction) {
   EXPECT_EQ(data[0] * 100 + data[1] * 10 + data[2], 123);
 }
 
-TEST(AClosure, IsRefusedForSignaturesThatItCannotServe) {
+TEST(AClosure, IsRefusedForUnsupportedSignatures) {
   Function function;
   opd_closure *none = nullptr;
   EXPECT_OK(opd_function_create(echo, nullptr, nullptr, &function.handle));
@@ -414,7 +414,7 @@ TEST(ExclusiveReferences, GoThroughEvaluators) {
   opd_evaluator_release(evaluator);
 }
 
-TEST(ExclusiveReferences, AreCountedAsOftenAsTheyAreHeld) {
+TEST(ExclusiveReferences, AreListedOnceIfTheyAreHeldTwice) {
   int data = 0, other = 0;
   opd_value item = callback(data);
   const opd_packed_fn another = [](void *, const opd_value *, int32_t, opd_value *) -> opd_error * { return nullptr; };

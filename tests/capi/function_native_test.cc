@@ -137,7 +137,7 @@ TEST(ANativeFunction, CarriesLargeUnsignedNumbersInPointers) {
   EXPECT_EQ(told.message, "the result of identity is 18446744073709551615, which is more than an int value holds");
 }
 
-TEST(ANativeFunction, ChangesNoNumber) {
+TEST(ANativeFunction, RefusesNumbersThatItsTypesCannotHold) {
   Native<double(double)> wide(&same<double>, "f64(f64)");
   EXPECT_EQ(wide.plain({opd_int(int64_t{1} << 53)}).u.float64, 9007199254740992.0);
   EXPECT_EQ(wide.refused({opd_int((int64_t{1} << 53) + 1)}).code, OPD_OUT_OF_RANGE);
@@ -204,7 +204,7 @@ TEST(ANativeFunction, TakesAndGivesPointersAndTensors) {
   opd_tensor_release(tensor);
 }
 
-TEST(ANativeFunction, TellsAWrongCount) {
+TEST(ANativeFunction, RefusesAWrongNumberOfArguments) {
   Native<double(double, double)> power(&std::pow, "f64(f64, f64)", "pow");
   for (size_t given : {0u, 1u, 3u}) {
     const Failure told = power.refused(std::vector<opd_value>(given, opd_float(1)));
@@ -283,7 +283,7 @@ TEST(ANativeFunction, EndsShortTextsInsideOfStructsEachByItself) {
   }
 }
 
-TEST(ANativeFunction, KeepsAliveWhatItIsGiven) {
+TEST(ANativeFunction, KeepsItsOwnerAlive) {
   Counter counter;
   opd_function *kept = nullptr;
   EXPECT_OK(opd_function_create(add, &counter, end, &kept));

@@ -32,7 +32,7 @@ TEST(KvState, OtherValuesAreRefused) {
   EXPECT_EQ(state, nullptr);
 }
 
-TEST(KvState, NothingInPlaceOfAStateOrAnOutputIsAnError) {
+TEST(KvState, NullForAStateOrAnOutputIsAnError) {
   const KvState state(make_cache(Sizes{}));
   opd_map *lengths = nullptr;
   opd_kv_stats stats{};
@@ -53,7 +53,7 @@ TEST(KvState, NothingInPlaceOfAStateOrAnOutputIsAnError) {
   expect_error(opd_kv_state_get_stats(state.get(), &stats), OPD_INVALID_ARGUMENT, "struct_size is 3");
 }
 
-TEST(KvState, ABatchThatIsNoneIsRefusedAndChangesNothing) {
+TEST(KvState, AnInvalidBatchIsRefusedAndChangesNothing) {
   const KvState state(make_cache(Sizes{}));
   state.add(0), state.add(1);
   const int64_t ids[] = {0, 1}, counts[] = {2, 0}, parents[] = {-1};
@@ -77,7 +77,7 @@ TEST(KvState, ABatchThatIsNoneIsRefusedAndChangesNothing) {
   expect_throws([&] { state.remove(9); }, OPD_NOT_FOUND, "no sequence 9");
 }
 
-TEST(KvState, SaysHowFullItIs) {
+TEST(KvState, CountsItsSequencesTokensAndFreePages) {
   Sizes sizes;
   sizes.layers = 3,
   sizes.kinds = {0, 0, 0};  // pages of 16 tokens: 256 / 16, and one more for each of 4 sequences of a pass
@@ -129,7 +129,7 @@ TEST(KvState, TokensOfATreeCountBeforeAPathIsCommitted) {
   EXPECT_EQ(cache.typed.lengths(), (std::map<int64_t, int64_t>{{1, 6}}));
 }
 
-TEST(KvState, APassThatIsNotKeptTakesItsTokensBack) {
+TEST(KvState, APassThatIsNotKeptRemovesItsTokens) {
   Checked cache(Sizes{});
   cache.add(4), cache.add(5);
   cache.run({4, 5}, {20, 3});

@@ -40,7 +40,7 @@ std::string number_at(const std::string &json, const std::string &key) {
   return json.substr(begin, json.find_first_of(",}", begin) - begin);
 }
 
-TEST(ALibrary, TellsItsSizesFunctionsAndSignatures) {
+TEST(ALibrary, DescribesItsSizesFunctionsAndSignatures) {
   const std::string embedded("\0g(z: Tensor((2,), int8))\0", 26);  // which is no constant of the code
   const Module root = with_root("described", "odd.kind", embedded, kDescribed);
   const std::string json = json_of(root), file = scratch_directory() + "/described.so", bytes = read_bytes(file);

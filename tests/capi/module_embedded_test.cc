@@ -46,7 +46,7 @@ TEST(AnEmbeddedSource, IsKeptButNotCompiledIfItsLanguageIsUnknown) {
                 "followed by 1 bytes");
 }
 
-TEST(AnEmbeddedStaticLibrary, SaysWhatItWouldImplement) {
+TEST(AnEmbeddedStaticLibrary, ListsItsFunctionsButCannotRunThem) {
   const Module module = with_root("embedded_static", "static_library", text("object code") + list({"f", "g"}));
   EXPECT_EQ(names_of(module), (std::vector<std::string>{"f", "g"}));
   expect_throws([&] { module.function("g"); }, OPD_UNSUPPORTED, "object code");
@@ -116,12 +116,12 @@ TEST(AConstLoader, GivesConstantsToCompiledInitialisers) {
   EXPECT_EQ(other.function("weighted")(5.0).view().u.float64, 54);  // 10 · 5 + 4
 }
 
-TEST(AConstLoader, TellsWhatItsInitialiserSaid) {
+TEST(AConstLoader, ReportsTheErrorOfItsInitialiserAtEachCall) {
   const Module fails = weighted("initialiser_fails", {}), refuses = weighted("initialiser_refuses", {"a", "b", "c"});
   for (int i = 0; i < 2; ++i) {  // it is not taken for done
     expect_throws([&] { fails.function("weighted"); }, OPD_CALL_FAILED, "nothing to weigh with");
     expect_throws([&] { refuses.function("weighted"); }, OPD_CALL_FAILED, "__init_weighted");
-    expect_throws([&] { refuses.function("weighted"); }, OPD_CALL_FAILED, "gave 7");
+    expect_throws([&] { refuses.function("weighted"); }, OPD_CALL_FAILED, "returned 7");
   }
 }
 

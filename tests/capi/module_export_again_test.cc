@@ -28,7 +28,7 @@ double call(const Module &module, const char *name) { return Vm(module).call(nam
 
 const std::string kNotedSquare = kSquareSource + "const char note[] = \"as it was\";\n";
 
-TEST_F(ExportAgain, GivesTheSameTreeOnceMore) {
+TEST_F(ExportAgain, PreservesTheModuleTree) {
   const Module tree = tree_to_export();
   for (const char *first : {"first.so", "first.tar"}) {
     const Module second = exported(exported(tree, first), "second.so"), third = exported(second, "third.so");
@@ -37,7 +37,7 @@ TEST_F(ExportAgain, GivesTheSameTreeOnceMore) {
   }
 }
 
-TEST_F(ExportAgain, EmbedsWhatALibraryDidNotHold) {
+TEST_F(ExportAgain, EmbedsAProgramIntoAPlainLibrary) {
   const std::string versions = "-lm -Wl,--version-script='" + write_text("all.map", "V1 { global: *; };\n") + "'";
   for (const std::string style : {"--hash-style=gnu", "--hash-style=sysv", "--hash-style=both", "-z,noseparate-code -s",
                                   "-z,max-page-size=2097152", "-z,now ", "--build-id=none "}) {
@@ -84,7 +84,7 @@ TEST_F(ExportAgain, KeepsALibraryWithoutATreeAsItIs) {
   EXPECT_EQ(read_bytes(file("copied.so")), read_bytes(library()));
 }
 
-TEST_F(ExportAgain, SaysWhatCannotBeJoined) {
+TEST_F(ExportAgain, RefusesModulesThatCannotBeJoined) {
   const std::string one = build_library("one", kSquareSource), two = build_library("two", kSource);
   const Module root = caller("main", "square");
   root.add_import(Module::load(one));
@@ -117,7 +117,7 @@ TEST_F(ExportAgain, NeedsTheFileAsItWasLoaded) {
   const Module linked = load_it(build_object("linked", kSquareSource));
   exported(linked, "linked.so");
   std::filesystem::remove_all(cache);
-  expect_throws([&] { linked.export_to(file("none.so")); }, OPD_NOT_FOUND, "load it anew");
+  expect_throws([&] { linked.export_to(file("none.so")); }, OPD_NOT_FOUND, "load the module again");
 }
 
 }  // namespace

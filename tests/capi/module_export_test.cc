@@ -52,7 +52,7 @@ TEST_F(ExportTest, NeedsNoCodeForAProgramAlone) {
   EXPECT_EQ(as_int(Vm(exported(program, "program.tar")).call("same", 6)), 6);
 }
 
-TEST_F(ExportTest, KeepsATreeWhereTwoImportOne) {
+TEST_F(ExportTest, KeepsATreeInWhichTwoModulesImportOne) {
   const Module root = Executable::assemble(".func a(x) {\n  ret %x\n}\n").to_module(),
                left = Executable::assemble(".func b(x) {\n  ret %x\n}\n").to_module(),
                right = Executable::assemble(".func c(x) {\n  ret %x\n}\n").to_module(),
@@ -114,7 +114,7 @@ TEST_F(ExportTest, WorksInDirectoriesWithUnusualNames) {
   expect_nine(exported(tree_to_export(), "unusual.so"));
 }
 
-TEST_F(ExportTest, SaysWhatWentWrong) {
+TEST_F(ExportTest, NamesTheFileThatCausedTheError) {
   const Module tree = tree_to_export();
   expect_throws([&] { tree.export_to(file("tree.zip")); }, OPD_INVALID_ARGUMENT, ".so");
   expect_throws([&] { tree.export_to("/nonexistent/tree.so"); }, OPD_NOT_FOUND, "/nonexistent");

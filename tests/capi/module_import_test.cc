@@ -71,7 +71,7 @@ TEST(Module, IsDescribedOnceAndDownTo100Imports) {
   EXPECT_EQ(occurrences(describe(), "\"described\":false"), 2u);
 }
 
-TEST(Module, WorksOnWhenTheOtherOfTwoLoadsIsDropped) {
+TEST(Module, IsUnaffectedIfAnotherLoadOfItsFileIsReleased) {
   Module a = Module::load(library());
   const Module b = Module::load(library());
   b.add_import(a);

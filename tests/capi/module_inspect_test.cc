@@ -45,7 +45,7 @@ TEST(ModuleInspect, TakesBytesSourcesAndTablesOfCFunctionsToo) {
   expect_error(opd_module_get_function(module.get(), name, 0, none.out()), OPD_FAILED_PRECONDITION, "inspection");
 }
 
-TEST(ModuleInspect, RefusesValuesThatAreNeitherYesNorNo) {
+TEST(ModuleInspect, RefusesInvalidOptions) {
   auto options = inspect_only();
   options.inspect_only = 2;
   expect_error(load(library(), &options), OPD_INVALID_ARGUMENT, "inspect_only is 2");

@@ -132,7 +132,7 @@ struct EveryKind : testing::TestWithParam<Kind> {
   const Module module = expected.make();
 };
 
-TEST_P(EveryKind, TellsWhatItIs) {
+TEST_P(EveryKind, HasItsKindFormatAndProperties) {
   EXPECT_STREQ(module.kind(), expected.kind);
   EXPECT_STREQ(opd_module_format(module.get()), expected.format);
   EXPECT_EQ(module.properties(), expected.properties);

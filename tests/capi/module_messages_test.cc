@@ -38,7 +38,7 @@ TEST(ModuleMessages, SayWhichModuleLacksAFunction) {
             "the module of kind relax.VMExecutable has no function \"zzzzzzzz\".");
 }
 
-TEST(ModuleMessages, SayWhatAnEntryLacks) {
+TEST(ModuleMessages, StateWhyThereIsNoEntryFunction) {
   const auto entry = [](const Module &module, opd_code code) -> std::string {
     try {
       module.entry();
@@ -49,16 +49,16 @@ TEST(ModuleMessages, SayWhatAnEntryLacks) {
     return "no error";
   };
   EXPECT_EQ(entry(source_module("int plain(void) { return 1; }\n"), OPD_NOT_FOUND),
-            "the module of kind c has no entry function: neither it nor what it imports offers main");
+            "the module of kind c has no entry function: neither it nor its imports have a function main");
   const std::string plain = build_library("plain_entry", "int plain(void) { return 1; }\n");
-  EXPECT_EQ(
-      entry(Module::load(plain), OPD_NOT_FOUND),
-      "the module " + plain + " of kind library has no entry function: neither it nor what it imports offers main");
+  EXPECT_EQ(entry(Module::load(plain), OPD_NOT_FOUND),
+            "the module " + plain +
+                " of kind library has no entry function: neither it nor its imports have a function main");
   EXPECT_EQ(entry(echo_program(), OPD_UNSUPPORTED),
             "the entry function of a module of kind relax.VMExecutable is not called by itself: a VM runs it");
 }
 
-TEST(ModuleMessages, SayWhatCannotBeImportedOrSaved) {
+TEST(ModuleMessages, StateWhyAModuleCannotBeImportedOrSaved) {
   const Module a = echo_program(), b = Module::load(library());
   a.add_import(b);
   EXPECT_EQ(told(opd_module_add_import(b.get(), a.get()), OPD_INVALID_ARGUMENT),
@@ -82,7 +82,7 @@ TEST(ModuleMessages, SayWhatCannotBeImportedOrSaved) {
   EXPECT_STREQ(Module::load(scratch_directory() + "/savedopdasm").kind(), "relax.VMExecutable");
 }
 
-TEST(ModuleMessages, SayWhatAFileIs) {
+TEST(ModuleMessages, NameTheFormatOfAFileThatCannotBeLoaded) {
   const auto loaded = [](const std::string &name, const std::string &bytes, opd_code code = OPD_UNSUPPORTED) {
     return told(load_text(bytes, name.c_str()), code);
   };
@@ -106,12 +106,12 @@ TEST(ModuleMessages, SayWhatAFileIs) {
   }
   options.format = "elf";
   EXPECT_EQ(told(load(library(), &options), OPD_INVALID_ARGUMENT),
-            "\"elf\" is not a format of modules; there are so, vmexec, c, o, a and tar");
+            "the format of a module must be so, vmexec, c, o, a or tar, but is \"elf\"");
   EXPECT_EQ(told(load(scratch_directory()), OPD_INVALID_ARGUMENT),
             "cannot load " + scratch_directory() + ": it is a directory");
 }
 
-TEST(ModuleMessages, SayWhatCannotBeExported) {
+TEST(ModuleMessages, StateWhyAModuleCannotBeExported) {
   const auto exported = [](const Module &module, const std::string &path, opd_code code) {
     return told(opd_module_export(module.get(), path.c_str(), nullptr), code);
   };
@@ -159,7 +159,7 @@ TEST(ModuleMessages, SayWhatCannotBeExported) {
             "a library that was loaded from memory cannot be exported: its bytes are not kept; load it from its file");
 }
 
-TEST(ModuleMessages, SayWhatAnInspectedModuleCannotGive) {
+TEST(ModuleMessages, StateThatAnInspectedModuleHasNoCode) {
   auto options = options_with(OPD_COPY_ALWAYS);
   options.inspect_only = 1;
   const std::string reason =

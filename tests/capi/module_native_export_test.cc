@@ -116,7 +116,7 @@ TEST_F(NativeExport, FindsItsLibraryAlsoThroughALink) {
   fs::remove_all(moved);
 }
 
-TEST_F(NativeExport, KnowsItsLibraryByTheNameOfTheLinkToIt) {
+TEST_F(NativeExport, FindsItsLibraryByTheNameOfTheLink) {
   fs::create_symlink(native_library("real"), directory + "/lib/link.so");
   tree(native(directory + "/lib/link.so")).export_to(directory + "/tree.so");
   fs::remove(directory + "/lib/link.so");
@@ -148,7 +148,7 @@ TEST_F(NativeExport, MayBeTheRootOfOneTree) {
   expect_throws([&] { module.export_to(directory + "/two.so"); }, OPD_UNSUPPORTED, "that imports 2 others");
 }
 
-TEST_F(NativeExport, IsRefusedWhereItWouldNotBeTheSameAgain) {
+TEST_F(NativeExport, IsRefusedIfItsLibraryHasChanged) {
   const std::string path = native_library("changed");
   tree(native(path)).export_to(directory + "/tree.so");
   fs::rename(build_library("changed", "double once(double x) { return x; }\n"), path);

@@ -83,7 +83,7 @@ TEST_F(ObjectCache, MayBeFilledByManyThreadsAndProcessesAtOnce) {
   EXPECT_EQ(kept().size(), 1u);  // and no directory of work
 }
 
-TEST_F(ObjectCache, IsFilledAnewWhereItIsDamaged) {
+TEST_F(ObjectCache, ReplacesDamagedEntries) {
   const std::string path = archive();
   ASSERT_TRUE(runs(path));
   const std::string linked = kept().at(0), good = read_bytes(linked);
@@ -105,7 +105,7 @@ TEST_F(ObjectCache, IsFilledAnewWhereItIsDamaged) {
   expect_error(load(path, &options), OPD_IO, linked);
 }
 
-TEST_F(ObjectCache, TellsOfADirectoryThatCannotBeWrittenTo) {
+TEST_F(ObjectCache, RefusesADirectoryThatCannotBeWrittenTo) {
   std::string home = (fs::temp_directory_path() / "opdyno-home-XXXXXX").string();
   ASSERT_NE(mkdtemp(home.data()), nullptr);
   const std::string object = home + "/square.o", closed = home + "/opdyno";
@@ -134,7 +134,7 @@ TEST_F(ObjectCache, TellsOfADirectoryThatCannotBeWrittenTo) {
   EXPECT_EQ(status, 0);
 }
 
-TEST_F(ObjectCache, TellsOfToolsThatAreNotThere) {
+TEST_F(ObjectCache, NamesMissingTools) {
   const std::string path = archive(),
                     broken = write_text("broken-cc", "#!/bin/sh\n[ \"$1\" = --version ] && exit\nexit 3\n"),
                     lazy = write_text("lazy-cc", "#!/bin/sh\nexit 0\n");

@@ -62,7 +62,7 @@ TEST_F(ObjectTest, IsLinkedOnceAndNothingIsLeftBesideIt) {
   EXPECT_EQ(std::distance(begin(files), end(files)), 1);
 }
 
-TEST_F(ObjectTest, IsLinkedAnewWhenItsContentOrTheToolsChange) {
+TEST_F(ObjectTest, IsLinkedAgainIfItsContentOrTheToolsChange) {
   const std::string path = build_object("changing", kSquare);
   load_it(path);
   options.c_flags = "-O1";
@@ -131,7 +131,7 @@ TVM_DLL int32_t __tvm_ffi_first(void* self_handle, void* args, int32_t num_args,
   EXPECT_EQ(load_it(scratch_directory() + "/generated.tar").function("first")(zero).view().u.float64, 1);
 }
 
-TEST_F(ObjectTest, TellsWhatTheLinkerSaid) {
+TEST_F(ObjectTest, ErrorsContainTheLinkersMessages) {
   const std::string good = read_bytes(build_object("good", kSquare));
   std::string cut = good.substr(0, good.size() / 2);
   expect_error(load(write_text("cut.o", cut), &options), OPD_CALL_FAILED,

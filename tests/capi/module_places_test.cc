@@ -41,7 +41,7 @@ TEST(ALibraryOfTheCurrentDirectory, IsMappedFromItsFile) {
   }
 }
 
-TEST(ASourceOfTheCurrentDirectory, IncludesWhatLiesBesideIt) {
+TEST(ASourceOfTheCurrentDirectory, IncludesHeadersBesideIt) {
   const std::string directory = fresh_directory("beside_here"), cache = directory + "/cache";
   write_text("beside_here/value.h", "#define VALUE 6\n");
   write_text("beside_here/source.c", "#include \"value.h\"\nint value(void) { return VALUE; }\n");
@@ -118,7 +118,7 @@ TEST(AnArchiveThatIsExported, IsInspectedAndExportedWithoutRunningIt) {
   EXPECT_EQ(again.function("half")(5.0).view().u.float64, 2.5);
 }
 
-TEST(AnExport, TellsWhatTheCompilerSaysAndLeavesNothingElse) {
+TEST(AnExport, LogsTheCompilersWarningsAndLeavesNoOtherFiles) {
   const std::string directory = fresh_directory("exports"), temporary = fresh_directory("exports_tmp");
   const std::string before = std::getenv("TMPDIR") ? std::getenv("TMPDIR") : "";
   const std::string warns = write_text("warns.c", "#warning sent\n" + function_of("warns"));
@@ -160,7 +160,7 @@ std::string own_library(const std::string &name, const std::string &kind, const 
   return build_library(name, source + "};\n");
 }
 
-TEST(AModuleOfOpdynosOwn, SaysWhatItLacks) {
+TEST(AModuleOfOpdynosOwn, NamesTheMissingPart) {
   const std::string table = text("none.so") + number(1) + text("half") + text("f64(f64)");
   const std::string future = own_library("own_future", "opdyno.future", ""),
                     absent = own_library("own_absent", "opdyno.native", table),

@@ -6,7 +6,7 @@ namespace {
 
 std::vector<std::string> formats_of(const Module &module) { return names_of(module, opd_module_list_formats); }
 
-TEST(AModule, TellsItsFormatAndWhatCanBeDoneWithIt) {
+TEST(AModule, HasAFormatAndProperties) {
   const Module library_module = Module::load(library()), source = source_module(kSource), vm = echo_program();
   EXPECT_STREQ(opd_module_format(library_module.get()), "so");
   EXPECT_EQ(library_module.properties(), OPD_MODULE_SERIALIZABLE | OPD_MODULE_RUNNABLE);
@@ -32,7 +32,7 @@ TEST(AModule, IsCalledThroughMain) {
   expect_throws([&] { vm.entry(); }, OPD_UNSUPPORTED, "VM");
 }
 
-TEST(AModule, TellsFunctionsThatItMayNotBeAbleToRun) {
+TEST(AModule, ListsFunctionsThatOnlyAVmCanRun) {
   constexpr int kAny = OPD_LOOKUP_IMPORTS | OPD_LOOKUP_UNCALLABLE;
   const Module vm = echo_program();
   EXPECT_TRUE(vm.has_function("main", OPD_LOOKUP_UNCALLABLE));
@@ -45,7 +45,7 @@ TEST(AModule, TellsFunctionsThatItMayNotBeAbleToRun) {
   EXPECT_EQ(opd_module_has_function(nullptr, "x", kAny), 0);
 }
 
-TEST(AModule, IsSavedAloneInTheFormatsThatItOffers) {
+TEST(AModule, IsSavedWithoutItsImportsInTheFormatsThatItOffers) {
   const std::string directory = scratch_directory();
   const Module source = source_module(kSource), vm = echo_program();
   source.add_import(vm);

@@ -21,7 +21,7 @@ TEST(Module, ObeysTheFormatThatIsAskedFor) {
   options.format = "so";
   expect_error(load(write_text("text.so", "int x;"), &options), OPD_BAD_FORMAT, "not an ELF file");
   options.format = "elf";
-  expect_error(load(library(), &options), OPD_INVALID_ARGUMENT, "so, vmexec, c, o, a and tar");
+  expect_error(load(library(), &options), OPD_INVALID_ARGUMENT, "so, vmexec, c, o, a or tar");
 }
 
 TEST(Module, NamesTheSymbolOrLibraryThatIsMissing) {
@@ -68,7 +68,7 @@ TEST(Module, RefusesCodeThatIsChangedWhenItIsLoaded) {
 
 // ---- arguments of the API
 
-TEST(Module, RefusesNullAndOptionsThatItDoesNotKnow) {
+TEST(Module, RefusesNullAndUnknownOptions) {
   Module module;
   expect_error(opd_module_load(nullptr, nullptr, module.out()), OPD_INVALID_ARGUMENT);
   expect_error(opd_module_load("x", nullptr, nullptr), OPD_INVALID_ARGUMENT);

@@ -83,7 +83,7 @@ TEST(AnArtifactOf022, RunsWithItsOldNamesAndItsOldBool) {
   expect_throws([&] { call_with(vm, "bool", 5); }, OPD_CALL_FAILED, "ask: x is too long");
 }
 
-TEST(AnArtifactOf022, IsWrittenAnewInTheNewerForm) {
+TEST(AnArtifactOf022, IsSavedInTheNewerForm) {
   const Module module = library_of_0_22();
   const std::string path = scratch_directory() + "/newer.vmexec";
   module.save(path);
@@ -91,18 +91,18 @@ TEST(AnArtifactOf022, IsWrittenAnewInTheNewerForm) {
   EXPECT_TRUE(Module::load(path).implements("main"));
 }
 
-TEST(AnOlderArtifact, IsRefusedWithWhatToDo) {
+TEST(AnOlderArtifact, IsRefusedWithARemedy) {
   for (const auto &[symbol, release] : {std::pair{"__tvm_module_ctx", "0.20 or older"},
                                         {"__TVMFuncCall", "0.20 or older"},
                                         {"__tvm_ffi_library_ctx", "0.21"},
                                         {"__tvm_ffi_library_bin", "0.21"}}) {
     const std::string path = build_library(std::string("older") + symbol, std::string("void *") + symbol + ";");
     expect_error(load(path), OPD_UNSUPPORTED, std::string("was made by TVM ") + release);
-    expect_error(load(path), OPD_UNSUPPORTED, "export the model anew with TVM 0.22 to 0.27");
+    expect_error(load(path), OPD_UNSUPPORTED, "export the model again with TVM 0.22 to 0.27");
   }
 }
 
-TEST(DeviceCodeOf023, HasTagsOfThatTime) {
+TEST(DeviceCodeOf023, MayHaveTheLaunchTagsOfThatRelease) {
   // One function with the launch parameters of that release: "tir." became "tirx." in 0.24.
   const std::string code = text("ptx") + number(1) + text("f") + text("f") + number(0) + number(2) +
                            text("blockIdx.x") + text("tir.use_dyn_shared_memory") + number(0) + text("code");

@@ -147,7 +147,7 @@ TEST_F(SourceInputsTest, DoesNotReadFilesThatTheCompilerNamesWrongly) {
   }
 }
 
-TEST_F(SourceInputsTest, UsesAgainWhatHasNotChanged) {
+TEST_F(SourceInputsTest, UsesTheKeptLibraryIfNoInputChanged) {
   header(5);
   for (const char *libraries : {"", " -Wl,-z,now -lm"}) {
     std::filesystem::remove_all(cache);
@@ -162,7 +162,7 @@ TEST_F(SourceInputsTest, UsesAgainWhatHasNotChanged) {
   }
 }
 
-TEST_F(SourceInputsTest, RemovesWhatAKilledProcessLeftBehindAndNothingElse) {
+TEST_F(SourceInputsTest, RemovesOnlyTheFilesOfAKilledProcess) {
   header(1);
   EXPECT_EQ(value_of("#include \"v.h\"\n"), 1);
   const std::string left = cache + "/opdyno-build-killed", used = cache + "/opdyno-build-in-use",

@@ -75,7 +75,7 @@ TEST_F(SourceTest, IsCompiledOnceForEachTextAndFlags) {
   EXPECT_EQ(cached().size(), 2u);
 }
 
-TEST_F(SourceTest, IsKeptInADirectoryThatIsItsOwners) {
+TEST_F(SourceTest, IsKeptInADirectoryThatOnlyItsOwnerMayWrite) {
   source(kCounter);
   struct stat info {};
   ASSERT_EQ(stat(cache.c_str(), &info), 0);
@@ -87,7 +87,7 @@ TEST_F(SourceTest, IsKeptInADirectoryThatIsItsOwners) {
   expect_error(load_source(kCounter, &options, module.out()), OPD_IO, "/proc/none");
 }
 
-TEST_F(SourceTest, IsCompiledAgainWhenWhatWasKeptIsDamaged) {
+TEST_F(SourceTest, IsCompiledAgainIfTheKeptLibraryIsDamaged) {
   source(kCounter);
   const std::string path = cached().at(0), good = read_bytes(path);
   for (const size_t size : {size_t{0}, size_t{10}, good.size() / 2, good.size() - 1}) {
@@ -102,7 +102,7 @@ TEST_F(SourceTest, IsCompiledAgainWhenWhatWasKeptIsDamaged) {
   EXPECT_EQ(read_bytes(path), good);
 }
 
-TEST_F(SourceTest, TellsWhatTheCompilerSays) {
+TEST_F(SourceTest, ErrorsContainTheCompilersMessages) {
   Module module;
   expect_error(load_source("int f(void) { return undeclared; }", &options, module.out()), OPD_CALL_FAILED,
                "undeclared");
@@ -160,7 +160,7 @@ TEST_F(SourceTest, MayBeCompiledByManyThreadsAndProcessesAtOnce) {
   EXPECT_EQ(cached().size(), 1u);
 }
 
-TEST_F(SourceTest, IsToldByItsSuffixOrItsFormat) {
+TEST_F(SourceTest, IsRecognisedByItsSuffixOrTheFormatOption) {
   EXPECT_EQ(as_int(Module::load(write_text("counter.c", kCounter), &options).function("next")()), 1);
   const std::string path = write_text("counter.txt", kCounter);
   expect_error(load(path, &options), OPD_BAD_FORMAT, "suffix .c");

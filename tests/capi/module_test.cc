@@ -149,7 +149,7 @@ FUNCTION(unique) { (void)self, (void)args, (void)n; result->type = 1, result->u.
   EXPECT_FALSE(holds(read_bytes("/proc/self/maps"), "unique.so"));
 }
 
-TEST(Module, DoesNotNoticeWhenItsFileIsOverwritten) {
+TEST(Module, IsUnaffectedIfItsFileIsOverwritten) {
   const std::string path = scratch_directory() + "/overwritten.so";
   std::filesystem::copy_file(library(), path, std::filesystem::copy_options::overwrite_existing);
   const Module module = Module::load(path);

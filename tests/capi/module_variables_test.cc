@@ -47,7 +47,7 @@ Printed run(const std::string &child, const std::string &variables) {
   return {output_of(command + " 2>/dev/null"), output_of(command + " 2>&1 >/dev/null")};
 }
 
-TEST(EnvironmentVariables, ThatAreSetInVainAreToldOnStandardError) {
+TEST(EnvironmentVariables, WithoutEffectAreReportedOnStandardError) {
   const std::pair<const char *, const char *> cases[] = {
       {"OPDYNO_NUM_THREADS=abc", "OPDYNO_NUM_THREADS is \"abc\", which is not a number of threads; it is ignored"},
       {"OPDYNO_NUM_THREADS=0", "OPDYNO_NUM_THREADS is \"0\""},
@@ -71,11 +71,11 @@ TEST(EnvironmentVariables, OfOtherProgramsAndGoodValuesAreNotMentioned) {
     EXPECT_EQ(run("MakesAVm", good).error, "") << good;
 }
 
-TEST(EnvironmentVariables, AreToldAtTheEndOfAProgramThatMakesNoVm) {
+TEST(EnvironmentVariables, AreCheckedAtTheEndOfAProgramWithoutAVm) {
   EXPECT_NE(run("OnlyExits", "OPDYNO_NUM_THREADS=abc").error.find("OPDYNO_NUM_THREADS"), std::string::npos);
 }
 
-TEST(EnvironmentVariables, AreToldToTheLogIfThereIsOne) {
+TEST(EnvironmentVariables, AreReportedToTheLogCallbackIfThereIsOne) {
   const Printed printed = run("HasALog", "OPDYNO_NUM_THREADS=abc OPDYNO_RECORD_LAST=/no/such/directory/last.opdrec");
   EXPECT_NE(printed.out.find("OPDYNO_NUM_THREADS is \"abc\""), std::string::npos) << printed.out;
   EXPECT_NE(printed.out.find("OPDYNO_RECORD_LAST: "), std::string::npos) << printed.out;

@@ -54,13 +54,13 @@ std::string message_in_child(const char *variable) {
 // First, while this process has not opened NVML.
 TEST(Nvml, IsRefusedWithTheReason) {
   EXPECT_EQ(message_in_child("NVML_WITHOUT_DRIVER"),
-            "GPUs cannot be observed by NVML: libnvidia-ml.so.1 is here, but nvmlInit gave Driver Not Loaded (9)");
+            "GPUs cannot be observed by NVML: libnvidia-ml.so.1 is here, but nvmlInit returned Driver Not Loaded (9)");
   EXPECT_EQ(message_in_child("NVML_WITHOUT_GPU"),
             "GPUs cannot be observed by NVML: NVIDIA's driver is here, but it has no GPU");
   EXPECT_EQ(message_in_child(nullptr), "made");
 }
 
-TEST(Nvml, TellsAllGpusOfARunWithoutCuda) {
+TEST(Nvml, ReportsAllGpusInARunWithoutCuda) {
   const Vm vm = vm_of_one_call();
   const MainProfile profile(vm, {nvml_collector()}, floats({1}));
   EXPECT_EQ(profile.number(0, "Power draw of GPU 0 (W)"), 71.5);
@@ -76,7 +76,7 @@ TEST(Nvml, TellsAllGpusOfARunWithoutCuda) {
 }
 
 // CUDA's device 0 is NVML's GPU 1: their places on the bus are in the opposite order.
-TEST(Nvml, TellsTheGpuOfACudaDevice) {
+TEST(Nvml, ReportsTheGpuOfACudaDevice) {
   const Vm vm = vm_of_one_call({kDLCUDA, 0});
   const MainProfile profile(vm, {nvml_collector()}, floats({1}));
   EXPECT_EQ(profile.device_number("cuda0", "Power draw of GPU 1 (W)"), 250.25);
@@ -108,7 +108,7 @@ TEST(Nvml, AddsTheEnergyThatWasUsed) {
   EXPECT_NE(text.find("\"Energy of GPU 1 (uJ)\": [1, 0]"), std::string::npos) << text;
 }
 
-TEST(Nvml, LeavesOutWhatAGpuDoesNotTell) {
+TEST(Nvml, LeavesOutValuesThatAGpuDoesNotReport) {
   const uint32_t before = nvml().gpus[1].power_mw.exchange(NvmlValues::kNotSupported);
   const uint32_t degrees = nvml().gpus[0].degrees.exchange(NvmlValues::kNotSupported);
   const uint64_t energy = nvml().gpus[0].energy_mj.exchange(NvmlValues::kNotSupported);
@@ -124,7 +124,7 @@ TEST(Nvml, LeavesOutWhatAGpuDoesNotTell) {
   EXPECT_EQ(profile.columns().count("Temperature of GPU 0 (C)"), 0u);
   EXPECT_EQ(profile.columns().count("Energy of GPU 0 (uJ)"), 0u);
   EXPECT_EQ(profile.configured("Collector note: nvml"),
-            "NVML does not tell on this machine: Temperature of GPU 0 (C), Energy of GPU 0 (uJ), Power draw of GPU 1 "
+            "NVML does not report on this machine: Temperature of GPU 0 (C), Energy of GPU 0 (uJ), Power draw of GPU 1 "
             "(W)");
 }
 
@@ -139,7 +139,7 @@ TEST(Nvml, IsAnErrorOfTheCollectorIfAGpuIsLost) {
   Report report;
   check(opd_vm_profile_stop(vm.get(), report.out(), nullptr));
   EXPECT_EQ(text_value(configuration_value(report, "Collector error: nvml")),
-            "Power draw of GPU 0 (W) can no longer be read: NVML gave GPU is lost (15)");
+            "Power draw of GPU 0 (W) can no longer be read: NVML returned GPU is lost (15)");
 }
 
 TEST(Nvml, IsAskedOnceAMillisecondAtMost) {

@@ -102,7 +102,7 @@ TEST_F(Papi, SaysWhyEventsCannotTakeTurns) {
       "PAPI cannot make a set of events: it cannot be counted together with the others (PAPI: PAPI's text 08)");
 }
 
-TEST_F(Papi, SaysWhyAnEventCannotBeCounted) {
+TEST_F(Papi, ErrorsNameTheReasonWhyAnEventCannotBeCounted) {
   Collector collector;
   const std::vector<const char *> wanted = {"perf::LOADS", "perf::STORES"};
   const std::pair<int, const char *> reasons[] = {
@@ -125,14 +125,14 @@ TEST_F(Papi, SaysWhyAnEventCannotBeCounted) {
     }
   const Error unknown(make(OPD_COLLECTOR_PAPI, {"perf::NONE"}, collector));
   EXPECT_EQ(unknown.code(), OPD_NOT_FOUND);
-  EXPECT_EQ(
-      unknown.message().find("event perf::NONE cannot be counted: PAPI knows no such event here (PAPI's text 07)"), 0u)
+  EXPECT_EQ(unknown.message().find("event perf::NONE cannot be counted: PAPI has no such event here (PAPI's text 07)"),
+            0u)
       << unknown.message();
   expect_error(make(OPD_COLLECTOR_PAPI, std::vector<const char *>(257, "perf::LOADS"), collector), OPD_INVALID_ARGUMENT,
                "at most 256 events can be counted at a time");
 }
 
-TEST_F(Papi, LeavesOutWhatCannotBeCountedIfThatIsWanted) {
+TEST_F(Papi, LeavesOutEventsThatCannotBeCountedOnRequest) {
   papi_start_errors[kLoads] = -8;
   const Vm vm = counting();
   Collector collector;
@@ -142,7 +142,7 @@ TEST_F(Papi, LeavesOutWhatCannotBeCountedIfThatIsWanted) {
   EXPECT_EQ(profile.columns().count("perf::LOADS"), 0u);
   const std::string note = profile.configured("Collector note: papi");
   EXPECT_EQ(note.find("event perf::LOADS is left out: it cannot be counted together with the others"), 0u) << note;
-  EXPECT_NE(note.find("; event none is left out: PAPI knows no such event here"), std::string::npos) << note;
+  EXPECT_NE(note.find("; event none is left out: PAPI has no such event here"), std::string::npos) << note;
 }
 
 TEST_F(Papi, CountsTheUsualEventsIfNoneIsNamed) {
@@ -179,7 +179,7 @@ TEST_F(Papi, IsAskedForEventsByOneThreadAtATime) {
   EXPECT_EQ(papi_strangers, 0) << "threads that PAPI does not know";
 }
 
-TEST_F(Papi, ListsWhatItCanCount) {
+TEST_F(Papi, ListsOnlyEventsThatItCanCount) {
   const auto listed = [] {
     Handle<opd_array> events;
     check(opd_collector_list_events(OPD_COLLECTOR_PAPI, events.out()));

@@ -27,7 +27,7 @@ std::string contents(const Params &params) {
 }
 opd_params_stats stats_of(const Params &params) { return params.stats(); }
 
-TEST(ParamsOpen, TellsNamesDtypesAndShapesWithoutLoading) {
+TEST(ParamsOpen, HasNamesDtypesAndShapesWithoutLoading) {
   for (const char *name : kEveryFormat) {
     const Params params(data_path(name), options(0));
     uint64_t total = 0;
@@ -47,7 +47,7 @@ TEST(ParamsOpen, TellsNamesDtypesAndShapesWithoutLoading) {
   }
 }
 
-TEST(ParamsOpen, KnowsNoTensorPastTheEnd) {
+TEST(ParamsOpen, RefusesIndicesPastTheEnd) {
   const Params params(data_path("tvm.params"));
   opd_tensor_info info{};
   info.struct_size = sizeof info;
@@ -76,7 +76,7 @@ TEST(ParamsOpen, NamesTheFileThatIsDamaged) {
                    ": neither a regular file nor a directory with tensor-cache.json or ndarray-cache.json");
 }
 
-TEST(ParamsOpen, MapsWhatItsOwnWritersPadded) {
+TEST(ParamsOpen, MapsTensorsThatItsOwnWritersAligned) {
   const TemporaryDirectory directory;
   for (const char *name : {"a.npz", "tensor-cache.json"}) {
     sample().save(directory / name);
@@ -117,7 +117,7 @@ TEST(ParamsOpen, KeepsEveryDtypeOfDlpack) {
     }
 }
 
-TEST(ParamsOpen, CopiesOnceWhatLiesElsewhere) {
+TEST(ParamsOpen, CopiesUnalignedTensorsOnce) {
   const TemporaryDirectory directory;
   sample().save(directory / "a.params");  // a format without room for padding
   const Params params(directory / "a.params");
@@ -302,7 +302,7 @@ TEST(ParamsOpen, SaysThatAFileWasCutShort) {
   expect_error(opd_params_get(opened.get(), "w", tensor.out()), OPD_IO, "was cut to");
 }
 
-TEST(ParamsOpen, RefusesWhatIsNoFile) {
+TEST(ParamsOpen, RefusesMissingEmptyAndSpecialFiles) {
   const TemporaryDirectory directory;
   expect_error(open_error(directory / "none", options(0)), OPD_NOT_FOUND, "none");
   expect_error(open_error(directory / ".", options(0)), OPD_INVALID_ARGUMENT, "tensor-cache.json");

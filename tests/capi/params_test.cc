@@ -63,7 +63,7 @@ TEST(Params, ReadsAndWritesTvmsParamDictByteForByte) {
 
 // ---- round trips
 
-TEST(Params, SavesWhatItReads) {
+TEST(Params, SavesTheTensorsThatItRead) {
   const TemporaryDirectory directory;
   const Params original(data_path("stored.npz"));
   for (const char *name : {"a.npz", "a.params", "a.bin", "a"}) {
@@ -161,7 +161,7 @@ TEST(Params, WritesArchivesOfMoreEntriesThan16BitsCount) {
 
 // ---- misuse
 
-TEST(Params, SaysWhatIsMissing) {
+TEST(Params, NamesMissingTensorsAndFiles) {
   const Params params(data_path("stored.npz"));
   Tensor none;
   expect_error(opd_params_get(params.get(), "int63", none.out()), OPD_NOT_FOUND, "Did you mean int");
@@ -188,7 +188,7 @@ TEST(Params, LeavesTheOldFileWhenItCannotWriteTheNewOne) {
 
 // ---- what is refused
 
-TEST(Params, RefusesWhatNoTensorCanHold) {
+TEST(Params, RefusesDtypesThatNoTensorCanHave) {
   expect_error(load_error(data_bytes("big_endian.npy")), OPD_UNSUPPORTED, "big-endian");
   expect_error(load_error(data_bytes("object.npy")), OPD_UNSUPPORTED, "Python objects");
   expect_error(load_error(data_bytes("fields.npy")), OPD_UNSUPPORTED, "structured dtype at offset 20");
@@ -267,7 +267,7 @@ TEST(Params, ReadsTheDtypesOfNumpyThatATensorCanHave) {
                  std::string("has the dtype '") + dtype + "'; one as '<f4'");
 }
 
-TEST(Params, ReadsUpTo64DimensionsAndVersionsThatAreKnown) {
+TEST(Params, ReadsUpTo64DimensionsAndKnownVersions) {
   const auto of = [](int dims) {
     std::string shape;
     for (int i = 0; i < dims; ++i) shape += "1,";

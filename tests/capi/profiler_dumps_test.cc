@@ -166,7 +166,7 @@ TEST_F(Dumps, AreNotWrittenForARunWhileAnExceptionIsUnderWay) {
   EXPECT_EQ(profiler_.dump_count(), 0u);
 }
 
-TEST_F(Dumps, AreWrittenAtASignalWhoseHandlerGoesWithThem) {
+TEST_F(Dumps, AreWrittenAtASignalAndRemoveItsHandlerAtTheEnd) {
   DumpOptions options(pattern_);
   options.signal = SIGUSR2;
   start(options);
@@ -243,7 +243,7 @@ void run_ranges(int count) {
   }
 }
 
-TEST_F(Dumps, AreLimitedWhereCallsAsk) {
+TEST_F(Dumps, AreLimitedIfSlowCallsCauseThem) {
   DumpOptions options(pattern_);
   options.slow_ns = 1;
   options.min_interval_ns = 0;
@@ -260,7 +260,7 @@ TEST_F(Dumps, AreLimitedWhereCallsAsk) {
   EXPECT_EQ(reason_of(directory_.file("dump-3.json")).find("asked"), 0u);
 }
 
-TEST_F(Dumps, HaveAnIntervalWhereCallsAsk) {
+TEST_F(Dumps, HaveAMinimumIntervalIfSlowCallsCauseThem) {
   DumpOptions options(pattern_);
   options.slow_ns = 1;
   options.min_interval_ns = uint64_t{3600} * 1'000'000'000;
@@ -280,7 +280,7 @@ TEST_F(Dumps, HaveAnIntervalWhereCallsAsk) {
   EXPECT_EQ(counted, 200u);
 }
 
-TEST_F(Dumps, LogWhyTheyCannotBeWritten) {
+TEST_F(Dumps, LogTheReasonIfTheyCannotBeWritten) {
   start(DumpOptions(directory_.file("no/where.json")));
   profiler_.dump("asked");
   profiler_.stop();
@@ -347,7 +347,7 @@ TEST_F(Dumps, TakeTheirSignalInStepsThatAreNotRecordedToo) {
   options.signal = SIGUSR2;
   profiler.set_dumps(options);
   profiler.start();
-  ::raise(SIGUSR2);  // by itself, it ends the process
+  ::raise(SIGUSR2);  // by itself, it kills the process
   profiler.step();
   ::raise(SIGUSR2);
   EXPECT_TRUE(profiler.step());
@@ -359,7 +359,7 @@ TEST_F(Dumps, TakeTheirSignalInStepsThatAreNotRecordedToo) {
   EXPECT_EQ(now.sa_handler, SIG_DFL);
 }
 
-TEST_F(Dumps, HaveTheFormAndTheTimeThatOptionsSay) {
+TEST_F(Dumps, HaveTheFormatAndTheLengthOfTheOptions) {
   RecordingOptions how;
   how.last_ns = 1'000'000'000;
   const Profiler profiler(&how);
@@ -455,7 +455,7 @@ TEST_F(Dumps, AreRefusedWithAReason) {
   }
   DumpOptions of_form(pattern_);
   of_form.format = static_cast<opd_trace_format>(99);
-  refused(of_form, OPD_INVALID_ARGUMENT, "there is no form 99");
+  refused(of_form, OPD_INVALID_ARGUMENT, "format must be an opd_trace_format, but is 99");
   for (const auto form : {OPD_TRACE_MEMORY_TIMELINE, OPD_TRACE_MEMORY_TIMELINE_RAW, OPD_TRACE_MEMORY_TIMELINE_HTML}) {
     of_form.format = form;
     refused(of_form, OPD_INVALID_ARGUMENT, "dumps of a memory timeline need a profiler with profile_memory");

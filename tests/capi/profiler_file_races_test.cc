@@ -152,7 +152,7 @@ TEST(AFileInUse, ShowsNoEndedRangeAsOpenIfItIsFull) {
   EXPECT_EQ(num_spans(loaded) + loaded.dropped(), 3'000u);
 }
 
-TEST(AFileInUse, IsWhereItWasWhenTheProfilerWasMade) {
+TEST(AFileInUse, StaysInTheDirectoryInWhichTheProfilerWasMade) {
   const ScratchDirectory directory;
   const std::filesystem::path before = std::filesystem::current_path();
   std::filesystem::current_path(directory.file(""));

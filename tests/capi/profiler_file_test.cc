@@ -105,7 +105,7 @@ TEST(ARing, IsNotFilledByThreadsThatEnded) {
   EXPECT_EQ(num_spans(trace) + trace.dropped(), 10'001u);
 }
 
-TEST(ARing, GivesWhatItHasAndGoesOn) {
+TEST(ARing, HasASnapshotOfItsLastEventsAndGoesOn) {
   RecordingOptions options;
   options.buffer = OPD_PROFILER_KEEP_LAST;
   options.max_bytes = 2 * kBlock;
@@ -169,7 +169,7 @@ std::vector<std::string> event_rows(const Trace &trace) {
   return rows;
 }
 
-TEST(AFile, HasWhatMemoryHas) {
+TEST(AFile, HasTheSameEventsAsMemory) {
   const ScratchDirectory directory;
   const std::string path = directory.file("events");
   const Vm vm = nested_vm();
@@ -362,7 +362,8 @@ TEST(AFile, MustBeARegularFile) {
   expect_error(opd_profiler_create(&options, &profiler), OPD_INVALID_ARGUMENT, "keep_in_file needs a file");
   options.keep_in_file = 0;
   options.buffer = static_cast<opd_profiler_buffer>(2);
-  expect_error(opd_profiler_create(&options, &profiler), OPD_INVALID_ARGUMENT, "no buffer 2");
+  expect_error(opd_profiler_create(&options, &profiler), OPD_INVALID_ARGUMENT,
+               "buffer must be an opd_profiler_buffer, but is 2");
 }
 
 TEST(AFile, IsRefusedIfItIsNoRecording) {

@@ -83,7 +83,7 @@ TEST(AMemoryTrace, HasBlocksOfThreadsThatDoNothingElse) {
   EXPECT_NE(found[0].thread, found[1].thread);
 }
 
-TEST(AMemoryTrace, KnowsTheSizeOfABlockFromBeforeTheStart) {
+TEST(AMemoryTrace, HasTheSizeOfAnEarlierBlockThatIsFreed) {
   Tensor before = block(12345);
   const Tensor stays = block(777);
   const auto live = static_cast<int64_t>(stats().live_bytes);
@@ -145,7 +145,7 @@ TEST(AMemoryTrace, HasTheDevicesPeak) {
 
 // A program whose storage of 16 bytes leaves it with the result. Naive memory goes back to the system; pooled memory
 // stays reserved.
-TEST(AMemoryTrace, TellsReservedFromAllocatedMemory) {
+TEST(AMemoryTrace, DistinguishesReservedFromAllocatedMemory) {
   for (const auto kind : {OPD_ALLOCATOR_NAIVE, OPD_ALLOCATOR_POOLED}) {
     auto options = opdyno::defaults(opd_vm_options_init);
     options.allocators = &kind;
@@ -216,7 +216,7 @@ TEST(AMemoryTrace, IsWholeWhenManyThreadsShareBlocks) {
   EXPECT_LE(actions[kPreexisting], 1) << "only what stays";
 }
 
-TEST(AMemoryTrace, AddsUpWhatSpansAllocatedAndGaveBack) {
+TEST(AMemoryTrace, SumsAllocatedAndFreedBytesBySpan) {
   const Profiler profiler = memory_profiler();
   Tensor b;
   profiler.start();
@@ -261,7 +261,7 @@ TEST(AMemoryTrace, AddsUpWhatSpansAllocatedAndGaveBack) {
   EXPECT_LT(table.find("inner"), table.find("outer")) << "the largest comes first";
 }
 
-TEST(AMemoryTrace, SaysWhatBlocksAreFor) {
+TEST(AMemoryTrace, HasTheUseOfEachBlock) {
   define_add_one();
   define("test.memory.scratch", [](const opd_value *, int32_t, opd_value *) { block(333); });
   const char *const program = R"(
@@ -285,7 +285,7 @@ TEST(AMemoryTrace, SaysWhatBlocksAreFor) {
   EXPECT_EQ(made, expected);
 }
 
-TEST(AMemoryTrace, KnowsParametersByWhereTheyComeFrom) {
+TEST(AMemoryTrace, RecognisesParametersByTheirOrigin) {
   std::vector<std::pair<int64_t, int64_t>> made;
   const Tensor weight = block(100);
   const auto params = opdyno::Params::create();
@@ -326,7 +326,7 @@ TEST(AMemoryTrace, HasTheGrowthOfCaches) {
     if (step.action != kPreexisting) { EXPECT_EQ(step.category, kCache); }
 }
 
-TEST(AMemoryTrace, TellsTheCachesOfLanguageModelsFromTheirScratchMemory) {
+TEST(AMemoryTrace, DistinguishesCachesFromTheirScratchMemory) {
   attention::Sizes sizes;
   sizes.layers = 3;
   sizes.kinds = {0, 0, 0};
@@ -341,7 +341,7 @@ TEST(AMemoryTrace, TellsTheCachesOfLanguageModelsFromTheirScratchMemory) {
   EXPECT_EQ(bytes[kTemporary], static_cast<int64_t>(state.stats().bytes) - pages);
 }
 
-TEST(AMemoryTrace, KnowsACacheFromBeforeByItsNewRows) {
+TEST(AMemoryTrace, RecognisesAnEarlierCacheByItsNewRows) {
   attention::Checked cache(attention::Sizes{});
   const int64_t pages = 4 * cache.typed.stats().num_pages * 16 * 2 * 2;
   cache.add(0);

@@ -77,7 +77,7 @@ TEST(MergedTraces, HaveMemoryIfOneHas) {
     EXPECT_FALSE(both.write(OPD_TRACE_MEMORY_TIMELINE_RAW).empty());
 }
 
-TEST(MergedTraces, RefuseWhatDoesNotFit) {
+TEST(MergedTraces, RefuseBadTracesAndOptions) {
   const Trace one = recorded_requests(1);
   opd_trace *out = nullptr;
   const opd_trace *traces[] = {one.get(), nullptr};

@@ -194,7 +194,7 @@ TEST(HostStack, MayBeAskedForWhileThreadsRun) {
   for (auto &thread : threads) thread.join();
 }
 
-TEST(HostStack, HasTheScriptInPlaceOfItsInterpreter) {
+TEST(HostStack, HasTheScriptInsteadOfItsInterpreter) {
   const Profiler profiler = with_stack();
   profiler.start();
   stack_test_outer([] {
@@ -216,7 +216,7 @@ TEST(HostStack, HasTheScriptInPlaceOfItsInterpreter) {
   EXPECT_LT(place_of(after, "stack_test_outer"), after.size());
 }
 
-TEST(HostStack, HasNoWrapperThatPassesArgumentsInMemory) {
+TEST(HostStack, OmitsAWrapperThatPassesArgumentsInMemory) {
   const Profiler profiler = with_stack();
   profiler.start();
   const opd_stack_frame script{opd_range_name("leaf"), opd_range_name("script.py"), 12};
@@ -271,7 +271,7 @@ TEST(HostStack, HasScriptsThatCallEachOther) {
   }
 }
 
-TEST(HostStack, TakesFramesOfAnyNumbers) {
+TEST(HostStack, AcceptsInvalidFramesAndCounts) {
   const Profiler profiler = with_stack();
   profiler.start();
   const opd_stack_frame odd[] = {{UINT32_MAX, UINT32_MAX, UINT32_MAX}, {opd_range_name("a;b"), opd_range_name(""), 0}};
@@ -301,7 +301,7 @@ TEST(HostStack, TakesFramesOfAnyNumbers) {
   EXPECT_EQ(deep.back(), "d.py(1): deep");
 }
 
-TEST(HostStack, IsKnownForARangeThatIsStillOpen) {
+TEST(HostStack, IsRecordedForARangeThatIsStillOpen) {
   const Profiler profiler = with_stack();
   profiler.start();
   uint64_t range = 0;

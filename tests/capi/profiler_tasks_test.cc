@@ -123,7 +123,7 @@ TEST(ATask, IsOnTimeLines) {
   EXPECT_EQ(occurrences(trace.write(OPD_TRACE_PERFETTO), "parallel_task"), size_t{kTasks}) << "a text of each track";
 }
 
-TEST(ATask, IsNamedAfterWhatLaunchedItsLoop) {
+TEST(ATask, IsNamedAfterTheSpanThatLaunchedItsLoop) {
   const Profiler profiler;
   profiler.start();
   launch(nothing, nullptr, kTasks);

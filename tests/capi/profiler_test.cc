@@ -103,7 +103,7 @@ TEST(AProfiler, CanBeStartedAgainAndKeepsNothingOfBefore) {
   }
 }
 
-TEST(AProfiler, CountsWhatFindsNoRoom) {
+TEST(AProfiler, CountsDroppedEvents) {
   opd_profiler_options options;
   opd_profiler_options_init(&options);
   options.max_events = 10;
@@ -120,7 +120,7 @@ TEST(AProfiler, CountsWhatFindsNoRoom) {
 }
 
 // Each of the kinds of events that several profilers record at once: runs, calls, ranges.
-TEST(AProfiler, TakesNothingFromOthersIfItIsFull) {
+TEST(AProfiler, DoesNotAffectOthersIfItIsFull) {
   opd_profiler_options options;
   opd_profiler_options_init(&options);
   options.max_events = 1;
@@ -163,7 +163,7 @@ TEST(AProfiler, SharesTheProcessWithOthersAndWithProfilesOfVms) {
   EXPECT_EQ(opd_report_call_count(report.get()), 3 + 2) << "and two rows that are computed; no ranges";
 }
 
-TEST(AProfiler, RefusesWhatIsOutOfTurn) {
+TEST(AProfiler, RefusesCallsInTheWrongOrder) {
   const Profiler profiler;
   Trace trace;
   expect_error(opd_profiler_stop(profiler.get(), trace.out()), OPD_FAILED_PRECONDITION, "start it first");
@@ -218,7 +218,7 @@ std::vector<SpanRow> rows(const Trace &trace, const std::string &name) {
   return found;
 }
 
-TEST(AProfiler, TakesNumbersThatAreNoNames) {
+TEST(AProfiler, AcceptsInvalidNameNumbers) {
   const Profiler profiler;
   profiler.start();
   for (const uint32_t number : {UINT32_MAX, UINT32_MAX - 1, 1u << 31, (1u << 20) + 1})
@@ -231,7 +231,7 @@ TEST(AProfiler, TakesNumbersThatAreNoNames) {
     EXPECT_NE(trace.write(static_cast<opd_trace_format>(format)), "");
 }
 
-TEST(AProfiler, StopsAtOnceAndShowsWhatIsOpen) {
+TEST(AProfiler, StopsDuringACallAndShowsOpenSpans) {
   const Profiler profiler, later;
   const Vm vm = program();
   Trace trace;
@@ -266,7 +266,7 @@ TEST(AProfiler, StopsAtOnceAndShowsWhatIsOpen) {
 }
 
 // While a run that a stopped profiler recorded goes on, no other recording may get what it writes.
-TEST(AProfiler, LeavesNoCallsToOthersIfStoppedDuringARun) {
+TEST(AProfiler, AddsNoCallsToOthersIfStoppedDuringARun) {
   const Profiler first;
   const Vm vm = program();
   std::vector<Trace> traces;
@@ -329,7 +329,7 @@ TEST(AProfiler, RecordsTheStepsOfItsSchedule) {
   EXPECT_EQ(profiler.stop().get(), nullptr) << "the schedule was not recording";
 }
 
-TEST(AProfiler, DoesWhatItIsToldInPlaceOfASchedule) {
+TEST(AProfiler, FollowsActionsInsteadOfASchedule) {
   const Profiler profiler;
   const opd_profiler_action actions[] = {
       OPD_PROFILER_NONE,   OPD_PROFILER_RECORD,          OPD_PROFILER_RECORD,

@@ -51,7 +51,7 @@ TEST(ATrace, IsSavedInEveryFormAsItIsWritten) {
   EXPECT_EQ(trace.chrome(), trace.write(OPD_TRACE_CHROME));
 }
 
-TEST(ATrace, ShowsWhatIsDoneBeforeTheFirstCall) {
+TEST(ATrace, ShowsTheLoadingBeforeTheFirstCall) {
   const ScratchDirectory directory;
   const std::string program = directory.file("program.bin");
   write_bytes(program, Executable::assemble(".func main(x) {\n  ret %x\n}").save());
@@ -127,7 +127,7 @@ TEST(ATrace, HasTheMetadataThatIsGiven) {
   }
 }
 
-TEST(ATrace, RefusesWhatItDoesNotKnow) {
+TEST(ATrace, RefusesUnknownFormatsAndBadOptions) {
   const Trace trace = recorded_ranges();
   opd_buffer *bytes = nullptr;
   opd_report *report = nullptr;

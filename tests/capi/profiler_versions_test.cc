@@ -102,7 +102,7 @@ TEST(MemoryVersions, HasTheVersionsOfABlockFromBeforeTheStart) {
 }
 
 // A tensor of a kernel's own, as for numbers: a scratch block that is written twice before the kernel ends.
-TEST(MemoryVersions, TellsTemporaryBlocksInAllTheirVersions) {
+TEST(MemoryVersions, MarksAllVersionsOfTemporaryBlocks) {
   define("test.memory.twice", [](const opd_value *, int32_t, opd_value *) {
     const Tensor scratch = block(333);
     const std::vector<uint8_t> bytes(333);
@@ -211,7 +211,7 @@ TEST(MemoryVersions, HasTheWritesToAResultThatIsAPartOfItsStorage) {
             joined({{{kCreate, 208, kActivation}}, version(208, kActivation, kInput), version(208, kInput, kInput)}));
 }
 
-TEST(MemoryVersions, KnowsWhoWroteABlockLast) {
+TEST(MemoryVersions, HaveTheUseOfTheLastWriter) {
   const std::vector<float> numbers(4);
   const Tensor x = floats({1, 2, 3, 4});
   auto options = opdyno::defaults(opd_call_options_init);

@@ -98,7 +98,7 @@ TEST_F(Reload, StartsWithTheDataOfTheFile) {
   EXPECT_EQ(kept(), 2u);
 }
 
-TEST_F(Reload, GivesTwoLoadedAtOnceNothingInCommon) {
+TEST_F(Reload, TwoModulesLoadedAtOnceShareNothing) {
   const std::string path = settled_copy();
   for (int i = 0; i < 2; ++i) {
     const Module a = Module::load(path), b = Module::load(path);
@@ -145,7 +145,7 @@ TEST_F(Reload, SeesAFileThatWasWrittenOverWithItsOldTimes) {
   EXPECT_EQ(as_int(Module::load(path).function("count")()), 5);
 }
 
-TEST_F(Reload, SeesAFileThatWasCutShortOrTakenAway) {
+TEST_F(Reload, DetectsATruncatedOrRemovedFile) {
   const std::string path = settled_copy();
   const Module module = Module::load(path);
   Module::load(path);
@@ -248,7 +248,7 @@ TEST_F(Reload, IsSafeForManyThreads) {
   EXPECT_EQ(good, 200);
 }
 
-TEST_F(Reload, KeepsNothingIfToldSo) {
+TEST_F(Reload, KeepsNothingIfTheVariableIsZero) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";  // a process of its own, which reads the variable
   const std::string path = settled_copy();
   setenv("OPDYNO_KEPT_LIBRARIES_MB", "0", 1);

@@ -96,7 +96,7 @@ TEST(RecordingFile, MayHaveManyValues) {
   EXPECT_EQ(verdict(replayed), "the call returned what was recorded: 100000 values are equal bit for bit");
 }
 
-TEST(RecordingFile, LiesWhereThePathLedWhenItWasGiven) {
+TEST(RecordingFile, IsWrittenWhereThePathLedWhenItWasRequested) {
   const auto path = recording_path();
   const std::string link = recording_path(".link"), name = path.substr(path.rfind('/') + 1);
   std::remove(path.c_str()), std::remove(link.c_str());
@@ -142,7 +142,7 @@ TEST(RecordingFile, EachChangedByteIsNoticed) {
   }
 }
 
-TEST(RecordingFile, ACutOneNeverPassesForWhole) {
+TEST(RecordingFile, ATruncatedOneIsNeverAccepted) {
   const auto path = record_echo(opd_int(1));
   const std::string whole = bytes_of(path), cut = recording_path(".cut");
   bool was_unfinished = false;
@@ -167,7 +167,7 @@ TEST(RecordingFile, ACutOneNeverPassesForWhole) {
   EXPECT_NE(last_refusal.find("the parts before the call are incomplete"), std::string::npos) << last_refusal;
 }
 
-TEST(RecordingFile, OtherFilesAndNewerVersionsAreToldByName) {
+TEST(RecordingFile, RefusesOtherFilesAndNewerVersions) {
   const auto path = recording_path();
   expect_throws([&] { opdyno::replay(path + ".none"); }, OPD_NOT_FOUND, "none");
   write_bytes(path, "PK\3\4 something else, which is long enough");

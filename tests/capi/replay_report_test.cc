@@ -103,7 +103,7 @@ TEST(ReplayVerdict, NamesTheFirstValueThatDiffers) {
   }
 }
 
-TEST(ReplayVerdict, TellsErrorsApart) {
+TEST(ReplayVerdict, DistinguishesErrors) {
   const auto failing = [](const std::string &text) {
     return ".func main() {\n  call vm.builtin.match_shape(shape(1), %void, 1, 0, " + text + ", \"\")\n  ret %void\n}\n";
   };
@@ -182,7 +182,7 @@ TEST(ReplayReport, HasTheFeaturesOfTheProcessor) {
 }
 #endif
 
-TEST(ReplayReport, HasWhatIsKnownOfTheProcess) {
+TEST(ReplayReport, DescribesTheRecordedProcess) {
   const char *const variables[] = {"OPDYNO_NUM_THREADS",       "TVM_NUM_THREADS",         "OMP_NUM_THREADS",
                                    "OPDYNO_KEPT_LIBRARIES_MB", "OPDYNO_KEPT_PROGRAMS_MB", "OPDYNO_BACKTRACE"};
   std::vector<std::string> before;
@@ -226,7 +226,7 @@ TEST(ReplayReport, HasWhatIsKnownOfTheProcess) {
   EXPECT_EQ(std::count(names.begin(), names.end(), "Same"), 0);
 }
 
-TEST(ReplayReport, NotesWhatIsOtherHere) {
+TEST(ReplayReport, NotesDifferencesFromTheRecordedProcess) {
   const auto note = [](int then, int now) {
     check(opd_threads_set_count(then));
     const auto path = record(make_vm(returning("")), {});

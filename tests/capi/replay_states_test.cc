@@ -58,7 +58,7 @@ Value state_of(const Vm &vm) {
 
 }  // namespace
 
-TEST(ReplayStates, TheBuiltinWhoseKernelLeavesOtherNumbersInTheStateIsNamed) {
+TEST(ReplayStates, ABuiltinThatLeavesAnotherStateIsNamed) {
   const Vm vm(program_that_sets("sets_given", "given"));
   auto record_options = opdyno::defaults(opd_record_options_init);
   record_options.with_operators = 1;

@@ -54,7 +54,7 @@ opd_record_options with(int32_t opd_record_options::*field) {
 
 }  // namespace
 
-TEST(Replay, ACallOfACompiledKernelReturnsWhatItReturned) {
+TEST(Replay, ACallOfACompiledKernelReturnsTheRecordedResult) {
   const Vm vm(twice());
   const Tensor x = floats({1, 2, 3, 4});
   const auto path = record(vm, {arg(x)});
@@ -71,7 +71,7 @@ TEST(Replay, ACallOfACompiledKernelReturnsWhatItReturned) {
   EXPECT_EQ(to_floats(loaded.call("main", floats({1, 2, 3, 4}))), (std::vector<float>{3, 5, 7, 9}));
 }
 
-TEST(Replay, AnotherProgramIsToldByItsResult) {
+TEST(Replay, AnotherProgramIsDetectedByItsResult) {
   const auto path = record(Vm(twice()), {arg(floats({1, 2, 3, 4}))});
   const Module other = twice("3");
   auto options = opdyno::defaults(opd_replay_options_init);
@@ -83,7 +83,7 @@ TEST(Replay, AnotherProgramIsToldByItsResult) {
   EXPECT_NE(entry(replayed.report, "Note").find("the program is another one than was recorded"), std::string::npos);
 }
 
-TEST(Replay, KeptElementsTellHowFarResultsAreApart) {
+TEST(Replay, KeptElementsShowHowFarResultsDiffer) {
   const auto outputs = with(&opd_record_options::with_outputs);
   const auto path = record(Vm(twice()), {arg(floats({1, 2, 3, 4}))}, &outputs);
   const Module other = twice("2.5f");
@@ -120,7 +120,7 @@ TEST(Replay, TheFirstOperatorThatDiffersIsNamedAndKeptAlone) {
   EXPECT_TRUE(is_same(opdyno::replay(path, &options)));
 }
 
-TEST(Replay, NothingToMinimiseIsAnErrorWithoutAFile) {
+TEST(Replay, MinimisingAnEqualCallIsAnErrorWithoutAFile) {
   const auto path = record(Vm(twice()), {arg(floats({1, 2, 3, 4}))});
   const std::string small = recording_path(".small");
   auto options = opdyno::defaults(opd_replay_options_init);
@@ -227,7 +227,7 @@ TEST(Replay, RestoresArgumentNamesAndVmOptions) {
   EXPECT_EQ(cell(replayed.report, 0, "Name"), "x");
 }
 
-TEST(Replay, AFunctionOfTheProgramIsKnownByItsName) {
+TEST(Replay, AFunctionOfTheProgramIsFoundByItsName) {
   const std::string program = R"(
 .func addend(x) {
   %y = call vm.builtin.make_tuple(%x, 5)

@@ -214,7 +214,7 @@ TEST(ReportArrow, FillsEachMemberOfItsStructs) {
   EXPECT_EQ(Imported::text(arrow.array("mixed"), 7), "7");
 }
 
-TEST(ReportArrow, TellsTheKindsDevicesAndConfiguration) {
+TEST(ReportArrow, HasTheKindsDevicesAndConfiguration) {
   const Imported arrow(arrow_report(4));
   const auto kind = [&](const char *name) {
     return metadata(arrow.schema.children[arrow.column(name)]->metadata, "opdyno.kind");

@@ -138,7 +138,7 @@ TEST(ReportCells, HaveTheValuesThatWereSet) {
   }
 }
 
-TEST(ReportCells, UnknownNamesAreAnsweredWithTheFirstTwentyKnownOnes) {
+TEST(ReportCells, UnknownNamesGiveAnErrorWithTheFirstTwentyNames) {
   const auto unknown = [](int count) {
     const ReportBuilder builder;
     builder.add_call();

@@ -139,7 +139,7 @@ std::string bars_of(int operators, double us) {
   return builder.finish().html();
 }
 
-TEST(ReportHtml, ShowsOneOperatorMoreRatherThanOneOther) {
+TEST(ReportHtml, ShowsALastOperatorInsteadOfOneOther) {
   EXPECT_EQ(occurrences(bars_of(21, 10), "<span class=\"bar\""), 21u);
   EXPECT_EQ(occurrences(bars_of(21, 10), " others: "), 0u);
   EXPECT_EQ(occurrences(bars_of(22, 10), "<span class=\"bar\""), 20u);

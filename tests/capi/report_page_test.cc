@@ -135,7 +135,7 @@ TEST(ReportPage, ShowsSelfTimes) {
       << page;
 }
 
-TEST(ReportPage, WarnsOfWhatIsMissing) {
+TEST(ReportPage, WarnsOfMissingDataAndErrors) {
   const std::string page =
       page_of(Report::from_json(
                   R"-({"calls":[{"Name":{"string":"f"},"Error":{"string":"E: full"}},{"Error":{"string":"later"}}],)-"

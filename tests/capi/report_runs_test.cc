@@ -134,7 +134,7 @@ TEST(ReportOfRuns, SubtractsWaitsIfTooFewRunsDidNotWait) {
   expect_has(text, "for a processor; too few runs did not, so the waits are subtracted");
 }
 
-TEST(ReportOfRuns, SubtractsNothingIfItIsNotKnownWhichOperatorsWaited) {
+TEST(ReportOfRuns, SubtractsNothingIfTheWaitingOperatorsAreUnknown) {
   const std::vector<CallRow> run = {{"conv", 160}, {"relu", 30}, {"(dispatch)", 10, 100}};
   const std::string text = summary(rows_of({run, run, run}).finish(), 200);
   EXPECT_EQ(words_of(text, "conv")[1], "160") << text;
@@ -156,7 +156,7 @@ TEST(ReportOfRuns, CountsARecursiveCallOnce) {
   EXPECT_EQ(words_of(text, "fib"), (Words{"fib", "600", "µs", "98.4", "%", "2", "600", "µs", "1"})) << text;
 }
 
-TEST(ReportOfRuns, GivesAnOperatorThatIsNotInEachRunItsMean) {
+TEST(ReportOfRuns, ShowsTheMeanOfAnOperatorThatIsNotInEachRun) {
   std::vector<std::vector<CallRow>> runs(10, rows({60, 30, 10}));
   runs[3].push_back({"once", 1000});
   const std::string text = summary(rows_of(runs).finish(), 200);

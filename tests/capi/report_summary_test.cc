@@ -65,7 +65,7 @@ TEST(ReportSummary, WritesCountsWithThreeDigits) {
   }
 }
 
-TEST(ReportSummary, ShortensTypesOfElementsThatItKnows) {
+TEST(ReportSummary, ShortensKnownDtypes) {
   const std::pair<const char *, const char *> shapes[] = {{"uint8[2]", "2 u8"},
                                                           {"int64[2, 3]", "2x3 i64"},
                                                           {"bfloat16[1]", "1 bf16"},
@@ -106,7 +106,7 @@ TEST(ReportSummary, DimsRowsThatAreNoCalls) {
   EXPECT_TRUE(line_of(text, 2).starts_with("\033[2m(dispatch)\033[0m  \033[2m25.0 µs\033[0m")) << text;
 }
 
-TEST(ReportSummary, ShowsOneRowMoreRatherThanSayingSo) {
+TEST(ReportSummary, ShowsALastRowInsteadOfOneMoreRow) {
   const Report report = report_of({{"a", 1}, {"b", 2}, {"c", 3}});
   EXPECT_EQ(summary(report, 80, 2).find("more row"), std::string::npos);
   EXPECT_EQ(line_of(summary(report, 80, 1), 2), "2 more rows, 50.0 %") << "1 + 2 of 6";
@@ -130,7 +130,7 @@ TEST(ReportSummary, LeavesOutShapesThatDoNotFitAsAWhole) {
 }
 
 // 30 and 60 percent of the peak are neither far from it nor, from 60 on, without room.
-TEST(ReportConclusion, SaysWhatPays) {
+TEST(ReportConclusion, NamesTheOperatorThatIsWorthOptimising) {
   EXPECT_EQ(conclusion({{"a", 10, 29.9}}),
             "a takes 100 % of the time but reaches 30 % of peak: a faster kernel would help\n");
   EXPECT_EQ(conclusion({{"a", 10, 30}}), "a takes 100 % of the time at 30 % of peak\n");
@@ -164,7 +164,7 @@ TEST(ReportSummary, ShortensLongNamesInTheirMiddle) {
   EXPECT_EQ(line_of(summary(report, 50), 2), "Also measured: Last of fifteen");
 }
 
-TEST(ReportConclusion, IsNoneOfCallsThatTookNoTime) {
+TEST(ReportConclusion, IsAbsentIfCallsTookNoTime) {
   const ReportBuilder builder;
   builder.add_call();
   builder.set_call("Name", OPD_METRIC_STRING, arg("a"));

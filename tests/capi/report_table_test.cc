@@ -67,7 +67,7 @@ TEST(Report, RatesOfCallsWithoutOneAreNotGuessed) {
       << report.table(1, 1, 0);
 }
 
-TEST(Report, KeepsWhatIsNoAmountWhereAllCallsAgree) {
+TEST(Report, KeepsOtherMetricsOnlyIfAllCallsAgree) {
   const auto at = [](const char *start, const char *run) {
     return std::string(",\"Start (us)\":{\"microseconds\":") + start + "},\"Run\":{\"count\":" + run + "}";
   };
@@ -112,7 +112,7 @@ TEST(Report, AJoinedRowCountsARecursiveCallOnce) {
   EXPECT_NE(whole.find("\nf                7.00"), std::string::npos) << "a row of one call keeps its time: " << whole;
 }
 
-TEST(Report, SaysOfADurationBelowTheResolutionThatItIsLess) {
+TEST(Report, ShowsADurationBelowTheResolutionAsLess) {
   const JsonReport report(calls(call_row("fast", 0) + "," + call_row("slow", 0.005) + "," + call_row("tiny", 0.0049)));
   const std::string table = report.table(0, 0, 0);
   EXPECT_NE(table.find("\nfast          <0.01 "), std::string::npos) << table;
@@ -142,7 +142,7 @@ TEST(Report, SortsByDescendingDurationAndLeavesEqualOnesInOrder) {
   EXPECT_EQ(first_words(report.table(1, 0, 0), 6), (std::vector<std::string>{"Name", "y", "x", "z", "none", "nan"}));
 }
 
-TEST(Report, DoesNotAddWhatCannotBeAdded) {
+TEST(Report, DoesNotAddMetricsOfDifferentKinds) {
   const JsonReport report(
       calls("{\"Name\":{\"string\":\"a\"},\"M\":{\"count\":1}},{\"Name\":{\"string\":\"a\"},\"M\":{\"percent\":2.0}},"
             "{\"Name\":{\"string\":\"a\"},\"M\":{\"count\":1}}"));
@@ -184,7 +184,7 @@ TEST(Report, WritesTablesOfNothing) {
   EXPECT_EQ(JsonReport("{\"calls\":[]}").json(), "{\"calls\":[],\"device_metrics\":{},\"configuration\":{}}");
 }
 
-TEST(Report, RefusesTableOptionsItDoesNotKnow) {
+TEST(Report, RefusesUnknownTableOptions) {
   struct {
     opd_report_write_options known;
     int32_t newer;

@@ -60,7 +60,7 @@ TEST(Report, GivesItsMetrics) {
   EXPECT_EQ(opdyno_test::text_value(executor), "VM");
 }
 
-TEST(Report, SaysWhatItHasWhenAskedForWhatItHasNot) {
+TEST(Report, ErrorsForUnknownRowsAndColumnsNameTheKnownOnes) {
   const JsonReport report(report_file("sample.json"));
   opd_value value = opd_int(77);
   expect_error(opd_report_get(report.get(), OPD_REPORT_CALLS, 13, "Name", &value, nullptr), OPD_OUT_OF_RANGE, "13");
@@ -112,7 +112,7 @@ TEST(Report, KeepsNumbersOfAnySize) {
   }
 }
 
-TEST(Report, KeepsWhatIsNotANumber) {
+TEST(Report, KeepsNanAndInfinity) {
   const JsonReport report(calls(
       "{\"x\":{\"percent\":null},\"y\":{\"microseconds\":1e999},\"z\":{\"ratio\":-1e999},\"t\":{\"ratio\":1e-999},"
       "\"u\":{\"ratio\":0." +
@@ -129,7 +129,7 @@ TEST(Report, KeepsWhatIsNotANumber) {
   EXPECT_NE(report.table().find("nan"), std::string::npos);
 }
 
-TEST(Report, KeepsWhatNewerWritersAdd) {
+TEST(Report, KeepsUnknownMetricsOfNewerWriters) {
   const std::string json =
       "{\"calls\":[{\"Name\":{\"string\":\"a\"},\"Memory\":{\"bytes\":18446744073709551615}}],\"device_metrics\":{},"
       "\"configuration\":{\"Host\":{\"labels\":[\"x\",{\"y\":null}]}},\"schema\":{\"version\":12345678901234567890,"
@@ -204,7 +204,7 @@ TEST(Report, GivesTheOffsetOfMalformedJson) {
   }
 }
 
-TEST(Report, SaysWhatItsJsonLacks) {
+TEST(Report, NamesTheProblemOfItsJson) {
   const std::pair<const char *, const char *> cases[] = {
       {"[]", "is not an object: a report is expected"},
       {"{\"traceEvents\":[]}", "is not a report: it lacks \"calls\""},
@@ -273,7 +273,7 @@ TEST(Report, BringsAnyNameThroughARoundTrip) {
   }
 }
 
-TEST(Report, RefusesWhatIsNotUtf8AndNumbersThatRunIntoEachOther) {
+TEST(Report, RefusesBadUtf8AndNumbersWithoutAComma) {
   opd_report *report = nullptr;
   for (const auto &[json, part] :
        {std::pair<std::string, const char *>{"{\"calls\":[],\"\xB3\":1}", "offset 13 is not UTF-8"},
@@ -338,7 +338,7 @@ TEST(Report, ListsItsColumnsDevicesAndConfiguration) {
   EXPECT_EQ(report.count(static_cast<opd_report_section>(3)), 0u);
   opd_array *none = nullptr;
   expect_error(opd_report_list(report.get(), static_cast<opd_report_section>(3), &none), OPD_INVALID_ARGUMENT,
-               "section is 3");
+               "section must be an opd_report_section, but is 3");
 }
 
 TEST(Report, GivesAColumnAtOnce) {
@@ -365,9 +365,9 @@ TEST(Report, GivesAColumnAtOnce) {
                OPD_NOT_FOUND, "without calls");
 }
 
-TEST(Report, RefusesAFormThatThereIsNot) {
+TEST(Report, RefusesAnUnknownFormat) {
   const opdyno::Report report = opdyno::ReportBuilder().finish();
   opd_buffer *text = nullptr;
   expect_error(opd_report_write(report.get(), static_cast<opd_report_format>(5), nullptr, &text), OPD_INVALID_ARGUMENT,
-               "format is 5");
+               "format must be an opd_report_format, but is 5");
 }

@@ -50,7 +50,7 @@ TEST(ReportMarkdown, HasTheRowsOfTheTable) {
             "\nConfiguration\n\n- Executor: VM\n");
 }
 
-TEST(ReportMarkdown, EscapesWhatMarkdownWouldTakeForItsOwn) {
+TEST(ReportMarkdown, EscapesCharactersOfMarkdown) {
   const ReportBuilder builder;
   for (const char *name : {"a|b", "*bold*", "_soft_", "check_tensor_info", "`code`", "<script>", "&amp;", "[x](y)",
                            "~s~", "two\nlines", "\\"}) {
@@ -214,7 +214,7 @@ Report two_operators(double dispatch_us) {
   return builder.finish();
 }
 
-TEST(ReportSummary, IsWhatFitsAndASentence) {
+TEST(ReportSummary, HasTheRowsThatFitAndASentence) {
   EXPECT_EQ(summary(two_operators(1), 80),
             "Operator       Time   Share  Calls  Of peak  Shapes\n"
             "conv2d      60.0 µs  60.0 %      1    2.0 %  8x8xf32 3xf32 i64\n"
@@ -235,12 +235,12 @@ TEST(ReportSummary, HasItsSentenceForTheShortestTimes) {
   EXPECT_NE(summary(builder.finish(), 80).find("relu takes 100 % of the time"), std::string::npos);
 }
 
-TEST(ReportSummary, SaysWhenDispatchIsTheMatter) {
+TEST(ReportSummary, NamesDispatchIfItTakesMuchTime) {
   EXPECT_NE(summary(two_operators(20), 200).find("dispatch 20 %: fewer and larger operators would help\n"),
             std::string::npos);
 }
 
-TEST(ReportSummary, LeavesOutWhatDoesNotFitAndSaysSo) {
+TEST(ReportSummary, LeavesOutRowsThatDoNotFitAndCountsThem) {
   const std::string text = summary(two_operators(1), 40, 1);
   EXPECT_NE(text.find("conv2d    60.0 µs  60.0 %      1"), std::string::npos) << text;
   EXPECT_NE(text.find("\n3 more rows, 40.0 %\n"), std::string::npos) << text;

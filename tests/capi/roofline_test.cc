@@ -37,7 +37,7 @@ double flop(const std::string &name, const std::string &shapes) {
   return number(roofline(report_of(row(name, shapes))), "FLOP");
 }
 
-TEST(Roofline, KnowsTheUsualOperatorsByNameAndShapes) {
+TEST(Roofline, CountsOperationsOfTheUsualOperators) {
   EXPECT_EQ(flop("matmul", "float32[4, 784], float32[784, 256], float32[4, 256]"), 2.0 * 4 * 784 * 256);
   EXPECT_EQ(flop("matmul12", "float32[4, 784], float32[784, 256], float32[4, 256]"), 2.0 * 4 * 784 * 256);
   EXPECT_EQ(flop("NT_matmul", "float32[4, 784], float32[256, 784], float32[4, 256]"), 2.0 * 4 * 784 * 256);
@@ -65,7 +65,7 @@ TEST(Roofline, KnowsTheUsualOperatorsByNameAndShapes) {
 
 // Of tensors of 6, 12 and 4 elements, the last of which is the result: an operator does so many operations for each
 // element of the result, or of the largest.
-TEST(Roofline, KnowsTheOperationsOfEachWord) {
+TEST(Roofline, CountsTheOperationsOfEachWord) {
   const std::string shapes = "float32[2, 3], float32[3, 4], float32[2, 2]";
   const auto expect = [&](std::initializer_list<const char *> words, double operations) {
     for (const char *word : words) {
@@ -119,7 +119,7 @@ TEST(Roofline, CountsTheBytesOfAllTensors) {
   EXPECT_EQ(bytes("unknown[2]"), -1);
 }
 
-TEST(Roofline, SaysNothingOfShapesThatNoTensorHas) {
+TEST(Roofline, HasNoCountsForImpossibleShapes) {
   const std::string huge = "float32[100000000000, 100000000000]";
   const Report report = roofline(report_of(row("matmul", huge + ", " + huge + ", " + huge)));
   EXPECT_EQ(number(report, "FLOP"), -1);
@@ -207,7 +207,7 @@ TEST(Roofline, HasTheBytesThatTheReportHasAlready) {
   EXPECT_EQ(number(made, "Percent of Peak"), -1);
 }
 
-TEST(Roofline, MeasuresWhatTheMachineCanDo) {
+TEST(Roofline, MeasuresThePeakOfTheMachine) {
   opd_machine_peak peak = {};
   expect_error(opd_machine_measure_peak(&peak), OPD_INVALID_ARGUMENT, "struct_size");
   peak.struct_size = sizeof peak;

@@ -182,10 +182,10 @@ TEST_F(AClient, GetsErrorsWithKindAndMessage) {
     EXPECT_EQ(e.message(), "as it must (on " + server.address() + ")");
   }
   expect_throws([&] { session.load_module("absent.so"); }, OPD_CALL_FAILED, "absent.so");
-  expect_throws([&] { session.upload("../x", "x"); }, OPD_INVALID_ARGUMENT, "not a name for a file");
+  expect_throws([&] { session.upload("../x", "x"); }, OPD_INVALID_ARGUMENT, "cannot be the name of a session's file");
 }
 
-TEST_F(AClient, HasFilesThere) {
+TEST_F(AClient, UploadsAndDownloadsFiles) {
   session.upload("a", "");
   session.upload("b", std::string(3'000'000, 'b'));
   EXPECT_EQ(session.download("a"), "");
@@ -262,7 +262,7 @@ TEST_F(AClient, HasModulesThere) {
   expect_throws([&] { module.add_import(Executable::assemble(kAddOne).to_module()); }, OPD_INVALID_ARGUMENT, "upload");
 }
 
-TEST_F(AClient, MeasuresThere) {
+TEST_F(AClient, MeasuresOnTheServer) {
   std::atomic<int> calls{0};
   define("test.rpc.counted", [&](const opd_value *, int32_t, opd_value *) { ++calls; });
   const Function counted = session.function("test.rpc.counted");
@@ -406,7 +406,7 @@ TEST_F(AClient, RequestsAreRangesOfARecording) {
     EXPECT_NE(json.find(range), std::string::npos) << range << " is not in " << json.substr(0, 3000);
 }
 
-TEST_F(AClient, FreesWhatIsThere) {
+TEST_F(AClient, FreesObjectsOfTheServer) {
   std::atomic<int> alive{0};
   define("test.rpc.make", [&](const opd_value *, int32_t, opd_value *out) {
     const Value made = counted(alive);
@@ -462,7 +462,7 @@ TEST_F(AClient, IsUsedByManyThreads) {
   for (std::thread &thread : threads) thread.join();
 }
 
-TEST_F(AClient, IsKeptOpenByWhatCameFromIt) {
+TEST_F(AClient, IsKeptOpenByItsTensors) {
   const Tensor tensor = make({1, 2});
   session = RpcSession();
   EXPECT_EQ(floats_in(tensor), (Floats{1, 2}));
@@ -559,7 +559,7 @@ TEST_F(AClient, HasDeadlines) {
   expect_throws([&] { other.function("test.rpc.waits")(); }, OPD_DEADLINE_EXCEEDED, "in test.rpc.waits");
 }
 
-TEST_F(AClient, IsOfTheProcessThatConnected) {
+TEST_F(AClient, CannotBeUsedInAForkedChild) {
   const Tensor tensor = make({1, 2});
   const Function function = session.function("tvm.rpc.server.listdir");
   const pid_t child = fork();
@@ -580,7 +580,7 @@ TEST_F(AClient, IsOfTheProcessThatConnected) {
   EXPECT_EQ(floats_in(tensor), (Floats{1, 2})) << "the child left the connection alone";
 }
 
-TEST_F(AClient, HasAsManySessionsAsItLikes) {
+TEST_F(AClient, CanOpen255Sessions) {
   for (int round = 0; round < 3; ++round) {
     std::vector<RpcSession> many;
     for (int i = 0; i < 255; ++i) many.push_back(RpcSession::connect(server.address()));

@@ -83,7 +83,7 @@ int recurse(volatile int *depth) {
   return *depth < 0 ? 0 : recurse(depth) + room[0];
 }
 
-TEST_F(ACrash, IsToldWithTheOperatorThatRan) {
+TEST_F(ACrash, IsReportedWithTheOperatorThatRan) {
   define("test.segv", [](const opd_value *, int32_t, opd_value *) { *reinterpret_cast<volatile int *>(8) = 1; });
   define("test.abort", [](const opd_value *, int32_t, opd_value *) { abort(); });
   define("test.fpe", [](const opd_value *, int32_t, opd_value *) { raise(SIGFPE); });
@@ -105,7 +105,7 @@ TEST_F(ACrash, IsNotWrittenBehindTheProgressOfAnOlderCaller) {
   EXPECT_GT(progress->num_requests, 0U);
 }
 
-TEST_F(ACrash, IsToldIfTheStackOverflows) {
+TEST_F(ACrash, IsReportedIfTheStackOverflows) {
   define("test.recurses", [](const opd_value *, int32_t, opd_value *) {
     volatile int depth = 1;
     recurse(&depth);
@@ -113,7 +113,7 @@ TEST_F(ACrash, IsToldIfTheStackOverflows) {
   expect_crash("test.recurses", SIGSEGV, "SIGSEGV");
 }
 
-TEST_F(ACrash, IsToldOfAnotherThreadsPartOfAKernel) {
+TEST_F(ACrash, IsReportedIfAnotherThreadOfAKernelCrashes) {
   define("test.threads", [](const opd_value *, int32_t, opd_value *) {
     std::vector<std::thread> all;
     for (int i = 0; i < 8; ++i) all.emplace_back([] { *reinterpret_cast<volatile int *>(8) = 1; });
@@ -122,7 +122,7 @@ TEST_F(ACrash, IsToldOfAnotherThreadsPartOfAKernel) {
   expect_crash("test.threads", SIGSEGV, "SIGSEGV");
 }
 
-TEST_F(ACrash, IsToldWhenTheCpuTimeIsUsedUp) {
+TEST_F(ACrash, IsReportedIfTheCpuTimeIsUsedUp) {
   define("test.spins", [](const opd_value *, int32_t, opd_value *) {
     for (volatile int go = 1; go;) {}
   });
@@ -131,7 +131,7 @@ TEST_F(ACrash, IsToldWhenTheCpuTimeIsUsedUp) {
 }
 
 // A kernel that does not look whether it was given memory.
-TEST_F(ACrash, TellsTheLimitOfMemoryIfAnAddressIsNull) {
+TEST_F(ACrash, ReportsTheLimitOfMemoryIfAnAddressIsNull) {
   define("test.asks", [](const opd_value *, int32_t, opd_value *) {
     auto *const got = static_cast<volatile char *>(malloc(size_t{1} << 32));
     *got = 1;
@@ -155,7 +155,7 @@ TEST_F(ACrash, HasTheNameOfItsOperatorCutToItsPlace) {
   expect_crash(name, SIGABRT, "SIGABRT");
 }
 
-TEST_F(ACrash, LeavesHandlersOfTheProgramAlone) {
+TEST_F(ACrash, KeepsTheProgramsSignalHandlers) {
   define("test.segv", [](const opd_value *, int32_t, opd_value *) { *reinterpret_cast<volatile int *>(8) = 1; });
   before = [] { signal(SIGSEGV, [](int) { _exit(7); }); };
   start();
@@ -166,7 +166,7 @@ TEST_F(ACrash, LeavesHandlersOfTheProgramAlone) {
   EXPECT_EQ(WEXITSTATUS(status), 7);
 }
 
-TEST_F(ACrash, IsNotToldUnlessItIsAskedFor) {
+TEST_F(ACrash, IsNotReportedByDefault) {
   define("test.segv", [](const opd_value *, int32_t, opd_value *) { *reinterpret_cast<volatile int *>(8) = 1; });
   options.report_crashes = 0;
   start();

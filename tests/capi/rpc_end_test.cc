@@ -114,7 +114,7 @@ void expect_in(const std::string &text, const std::string &part) {
   EXPECT_NE(text.find(part), std::string::npos) << "\"" << part << "\" is not in \"" << text << "\"";
 }
 
-TEST_F(AnEnd, BySigtermIsToldWithTheReasonAndTheOperator) {
+TEST_F(AnEnd, BySigtermIsReportedWithTheReasonAndTheOperator) {
   const RpcSession session = RpcSession::connect(address());
   const Vm vm = vm_of(session, "test.runs");
   const std::string said = error_of_call(vm, SIGTERM, "the server (its time, 6 s, was over)");
@@ -129,7 +129,7 @@ TEST_F(AnEnd, BySigtermNeedsNoReason) {
   expect_in(said, std::string(kEnded) + "SIGTERM (another process demanded it) in the operator test.runs");
 }
 
-TEST_F(AnEnd, BySigkillIsToldByTheKeeperWithTheOperatorThatWasNoted) {
+TEST_F(AnEnd, BySigkillIsReportedWithTheNotedOperator) {
   const RpcSession session = RpcSession::connect(address());
   const Vm vm = vm_of(session, "test.runs");
   const std::string said = error_of_call(vm, SIGKILL, "SIGKILL (no memory was left)", [] {
@@ -139,7 +139,7 @@ TEST_F(AnEnd, BySigkillIsToldByTheKeeperWithTheOperatorThatWasNoted) {
   expect_in(said, std::string("ended in main: ") + kEnded + "SIGKILL (no memory was left) in the operator test.runs");
 }
 
-TEST_F(AnEnd, BySigkillWithoutANotedOperatorIsToldToo) {
+TEST_F(AnEnd, BySigkillIsReportedWithoutANotedOperator) {
   const RpcSession session = RpcSession::connect(address());
   const std::string said = error_of_call(vm_of(session, "test.runs"), SIGKILL, "SIGKILL");
   EXPECT_TRUE(said.ends_with(std::string(kEnded) + "SIGKILL")) << said;
@@ -203,7 +203,7 @@ TEST_F(AnEnd, IsAnExceptionForClientsOfTvm) {
   close(connection);
 }
 
-TEST_F(AnEnd, ChangesNothingOfATextWithoutAnEnd) {  // programs of the session can write there
+TEST_F(AnEnd, AcceptsAnOperatorWithoutATerminator) {  // programs of the session can write there
   const RpcSession session = RpcSession::connect(address());
   const Vm vm = vm_of(session, "test.runs");
   const std::string said = error_of_call(
@@ -239,7 +239,7 @@ TEST_F(AnEnd, IsNotCausedByANote) {
 
 // ---- memory
 
-TEST_F(AnEnd, IsNotTheAnswerIfMemoryIsShort) {
+TEST_F(AnEnd, IsNotTheAnswerToARefusedAllocation) {
   if (has_address_sanitizer()) GTEST_SKIP() << "the limit would be for AddressSanitizer's own memory, too";
   constexpr uint64_t kMost = 256 << 20;
   options.max_process_bytes = kMost;

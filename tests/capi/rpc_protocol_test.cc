@@ -84,7 +84,7 @@ TEST(Requests, HaveTheBytesOfTheProtocol) {
   EXPECT_TRUE(server.last.ends_with(Packet().raw<uint64_t>(4).raw<int32_t>(kShutdown).str())) << "the last request";
 }
 
-TEST(Requests, BeginWithWhoTheClientIs) {
+TEST(Requests, BeginWithTheKeyAndOptionsOfTheClient) {
   std::string said;
   Listener server([&](int connection) {
     const std::string head = receive(connection, 8);
@@ -112,7 +112,7 @@ TEST(Requests, BeginWithWhoTheClientIs) {
 }
 
 // Of 4096 bytes, with "client:".
-TEST(Keys, HaveAMostLength) {
+TEST(Keys, HaveAMaximumLength) {
   const std::string longest(4096 - 7, 'k'), longer = longest + "k";
   opd_rpc_serve_options settings = defaults(opd_rpc_serve_options_init);
   settings.key = longest.c_str();

@@ -20,7 +20,7 @@ TEST(Connecting, NeedsAServer) {
   expect_throws([&] { RpcSession::connect(gone, &wrong); }, OPD_INVALID_ARGUMENT, "connect_timeout_ns");
 }
 
-TEST(Connecting, SaysTheKey) {
+TEST(Connecting, SendsTheKey) {
   opd_rpc_serve_options with_key = defaults(opd_rpc_serve_options_init);
   with_key.key = "board";
   Listener server([&](int connection) { serve_with(connection, &with_key); });
@@ -44,7 +44,7 @@ TEST(Connecting, ProvesTheSecretWithoutSayingIt) {
   expect_throws([&] { RpcSession::connect(server.address()); }, OPD_FAILED_PRECONDITION, "or wants a secret");
   options.secret = "0123456789abcdef0124";
   expect_throws([&] { RpcSession::connect(server.address(), &options); }, OPD_FAILED_PRECONDITION,
-                "the server knows another secret");
+                "the server has another secret");
   options.secret = secret.c_str();
   EXPECT_NE(RpcSession::connect(server.address(), &options).describe().find("\"key\":\"\""), std::string::npos);
   Listener open([&](int connection) { serve_with(connection, nullptr); });
@@ -56,7 +56,7 @@ TEST(Connecting, ProvesTheSecretWithoutSayingIt) {
 }
 
 // Bytes that one side has sent cannot be sent again, by either side.
-TEST(Connecting, TakesNoProofTwice) {
+TEST(Connecting, RefusesAReplayedProof) {
   opd_rpc_serve_options settings = defaults(opd_rpc_serve_options_init);
   settings.secret = "0123456789abcdef0123";
   Listener server([&](int connection) { serve_with(connection, &settings); });
@@ -100,14 +100,14 @@ struct AServer {
   Listener listener;
 };
 
-TEST(AServerOfTvms, IsKnown) {
+TEST(AServerOfTvms, IsRecognised) {
   AServer server(handle(77), false);
   const RpcSession session = RpcSession::connect(server.listener.address());
   EXPECT_NE(session.describe().find("\"server\":\"tvm\""), std::string::npos);
   session.function("anything");
 }
 
-TEST(AServerOfTvms, SaysWhatDevicesItHas) {
+TEST(AServerOfTvms, ReportsItsDevices) {
   const auto is_there = [](DLDevice device) {
     Value value;
     check(opd_device_get_attr(device, OPD_ATTR_EXIST, value.out()));
@@ -130,7 +130,7 @@ TEST(AServerOfTvms, SaysWhatDevicesItHas) {
   session.close();
 }
 
-TEST(ABadServer, IsToldFromOthers) {
+TEST(ABadServer, IsDetectedByItsGreeting) {
   struct Case {
     Packet greeting;
     opd_code code;
@@ -176,7 +176,7 @@ TEST(ABadServer, EndsTheSession) {
   }
 }
 
-TEST(ABadServer, IsRefusedWhatItSends) {
+TEST(ABadServer, IsRefusedForABadAnswer) {
   const auto returned = [](const Packet &rest) { return framed(Packet().raw<int32_t>(kReturn).plain(rest.str())); };
   for (const Packet &answer :
        {returned(Packet()), returned(Packet().raw<int32_t>(2)), returned(Packet().raw<int32_t>(1).integer(7)),
@@ -209,7 +209,7 @@ void greet_as_own(int connection) {
   answer_with(connection, handle(0));  // it has no checksums
 }
 
-TEST(ABadServer, MeasuresWhatCannotBe) {
+TEST(ABadServer, IsRefusedForImpossibleMeasurements) {
   const auto course = [](uint64_t threads) {
     return Packet().raw<int64_t>(1).raw<int64_t>(1).raw(threads).raw<uint64_t>(0).raw<double>(1);
   };
@@ -239,7 +239,7 @@ TEST(ABadServer, MeasuresWhatCannotBe) {
   }
 }
 
-TEST(AServerOfTvms, MeasuresWithWhatItKnows) {
+TEST(AServerOfTvms, MeasuresWithTheArgumentsThatItSupports) {
   std::string seconds;
   for (const double one : {0.5, 0.25, 0.25}) seconds.append(reinterpret_cast<const char *>(&one), sizeof one);
   Script server({handle(7), handle(8), result(2, Packet().integer(OPD_FUNCTION).handle(9)),
@@ -276,7 +276,7 @@ TEST(AServerOfTvms, MeasuresWithWhatItKnows) {
   session.close();
 }
 
-TEST(AServerOfTvms, LacksWhatOnlyOpdynosHas) {
+TEST(AServerOfTvms, CannotListFunctions) {
   Script server({handle(7), result(2, Packet().integer(OPD_MODULE).handle(8))});
   const RpcSession session = RpcSession::connect(server.address());
   const Function load = session.function("load");
@@ -299,7 +299,7 @@ TEST(AServerOfTvms, GivesDimensionsAsText) {
   session.close();
 }
 
-TEST(ABadServer, SendsOtherBytesThanItWasAskedFor) {
+TEST(ABadServer, IsRefusedForAnAnswerOfTheWrongSize) {
   const Packet tensor = result(3, Packet().integer(OPD_TENSOR).tensor(5, {4}).handle(6));
   for (const Packet &answer :
        {framed(Packet().raw<int32_t>(kCopyAck).plain(std::string(15, 'x'))),
@@ -334,7 +334,7 @@ TEST(ABadServer, GivesArraysWithoutEnd) {
   session.close();
 }
 
-TEST(ABadServer, GivesTensorsThatCannotBe) {
+TEST(ABadServer, SendsImpossibleTensors) {
   const auto tensor = [](int64_t size, DLDataType dtype, int32_t kind) {
     return Packet().integer(OPD_TENSOR).tensor(1, {size}, 0, dtype, {static_cast<DLDeviceType>(kind), 0}).handle(2);
   };

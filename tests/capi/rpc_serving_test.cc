@@ -122,9 +122,9 @@ TEST(Serving, HasLimits) {
     EXPECT_NE(session.ask(kCallFunc, fills(4096)).message().find("no object number 12345"), std::string::npos);
     session.send(Packet().raw<uint64_t>(4097).str());
     EXPECT_EQ(session.next().message(),
-              "ConnectionError: the session's process was ended by the server (a packet of the client has 4097 bytes, "
-              "not from 4 to 4096)");
-    expect_error(session.end(), OPD_BAD_FORMAT, "from 4 to 4096");
+              "ConnectionError: the session's process was ended by the server (a packet of the client must have 4 to "
+              "4096 bytes, but has 4097)");
+    expect_error(session.end(), OPD_BAD_FORMAT, "must have 4 to 4096 bytes, but has 4097");
   }
   limited.max_silence_ns = 50'000'000;
   RawSession silent(limited);

@@ -160,8 +160,10 @@ TEST_F(ASession, HasFilesOfTheClientUntilItEnds) {
   EXPECT_EQ(session.call("tvm.rpc.server.remove", 1, Packet().string("a")).type(), OPD_NONE);
   EXPECT_EQ(text_of("listdir", 1, Packet().string(".")), "b");
   for (const std::string name : {"", "..", "../b", "/etc/passwd", ".hidden", "d/b", "a\nb"}) {
-    expect_refused(session.call("tvm.rpc.server.upload", 2, Packet().string(name).bytes("x")), "not a name for a file");
-    expect_refused(session.call("tvm.rpc.server.download", 1, Packet().string(name)), "not a name for a file");
+    expect_refused(session.call("tvm.rpc.server.upload", 2, Packet().string(name).bytes("x")),
+                   "cannot be the name of a session's file");
+    expect_refused(session.call("tvm.rpc.server.download", 1, Packet().string(name)),
+                   "cannot be the name of a session's file");
   }
   expect_refused(session.call("tvm.rpc.server.load_module", 1, Packet().string("absent.so")), "absent.so");
   EXPECT_EQ(session.end(), nullptr);
@@ -531,12 +533,12 @@ TEST_F(ASession, EndsWhenTheClientSaysSo) {
 
 TEST_F(ASession, EndsAfterAPacketThatIsTooLarge) {
   session.send(Packet().raw<uint64_t>(uint64_t{3} << 30).str());
-  expect_error(session.end(), OPD_BAD_FORMAT, "3221225472 bytes");
+  expect_error(session.end(), OPD_BAD_FORMAT, "bytes, but has 3221225472");
 }
 
 TEST_F(ASession, EndsAfterAPacketThatIsTooSmall) {
   session.send(Packet().raw<uint64_t>(3).plain("abc").str());
-  expect_error(session.end(), OPD_BAD_FORMAT, "has 3 bytes, not from 4 to ");
+  expect_error(session.end(), OPD_BAD_FORMAT, "bytes, but has 3");
 }
 
 TEST_F(ASession, FailsIfItEndsWithinAPacket) {

@@ -135,7 +135,7 @@ TEST_F(Tls, RefusesCertificatesOfOthers) {
   expect_refusal("server", "unable to get local issuer certificate");
 }
 
-TEST_F(Tls, TakesTheNameThatItIsTold) {
+TEST_F(Tls, ChecksTheNameThatTheOptionsGive) {
   TlsServer server("elsewhere");
   trusting.tls_name = "board.example";
   expect_session(server.address(), trusting);
@@ -164,7 +164,7 @@ TEST_F(Tls, AFingerprintOverridesExpiryAndHostName) {
   }
 }
 
-TEST_F(Tls, WantsBothIfBothAreGiven) {
+TEST_F(Tls, ChecksAuthorityAndFingerprintIfBothAreGiven) {
   TlsServer expired("expired");
   const std::string print = described(&expired.options, "tls_fingerprint");
   trusting.tls_fingerprint = print.c_str();
@@ -298,7 +298,7 @@ TEST_F(Tls, ManySmallRequestsStayInOrder) {
   }
 }
 
-TEST_F(Tls, RefusesFilesThatAreNone) {
+TEST_F(Tls, RefusesInvalidFilesAndFingerprints) {
   opd_rpc_serve_options options = defaults(opd_rpc_serve_options_init);
   const std::string pem = file("server.pem"), key = file("server.key"), other = file("chain.key");
   options.tls_certificate_file = pem.c_str();

@@ -18,7 +18,7 @@ std::string one(const std::string &dtype, const std::string &shape, size_t bytes
               std::string(bytes, '\1'));
 }
 
-TEST(Safetensors, ReadsWhatTheLibraryWrites) {
+TEST(Safetensors, ReadsFilesOfTheSafetensorsLibrary) {
   const Params params(data_path("library.safetensors"));
   ASSERT_EQ(params.size(), 19u);
   for (const auto &[name, dtype] : kDtypes)
@@ -72,7 +72,7 @@ TEST(Safetensors, KeepsTheOrderOfTheSet) {
   EXPECT_TRUE(again.is_view(1) && again.is_view(3)) << "sizes that are multiples of 64 come first";
 }
 
-TEST(Safetensors, WritesWhatItReads) {
+TEST(Safetensors, WritesTheTensorsThatItRead) {
   const TemporaryDirectory directory;
   const Params original(data_path("library.safetensors"));
   original.save(directory / "a.safetensors");
@@ -98,7 +98,7 @@ TEST(Safetensors, WritesTheHeaderInOrderAndTheElementsByTheirSize) {
             file(header, elements(params["b"]) + elements(params["a"]) + elements(params["c"])));
 }
 
-TEST(Safetensors, RefusesToWriteWhatItCannotHold) {
+TEST(Safetensors, RefusesToWriteUnsupportedDtypesAndNames) {
   const TemporaryDirectory directory;
   const auto error = [&](const char *name, const Tensor &tensor) {
     Params params;
@@ -114,7 +114,7 @@ TEST(Safetensors, RefusesToWriteWhatItCannotHold) {
   EXPECT_EQ(directory.num_files(), 0u);
 }
 
-TEST(Safetensors, AcceptsWhatTheLibraryAccepts) {
+TEST(Safetensors, AcceptsTheSameFilesAsTheSafetensorsLibrary) {
   EXPECT_EQ(Params(file("{}")).size(), 0u);
   EXPECT_EQ(Params(file("{}   ")).size(), 0u);
   EXPECT_EQ(Params(file("{\"__metadata__\":{\"k\":\"v\"}}")).size(), 0u);
@@ -128,7 +128,7 @@ TEST(Safetensors, AcceptsWhatTheLibraryAccepts) {
   EXPECT_EQ(elements(gap_free["z"]), "Z");
 }
 
-TEST(Safetensors, SaysWhatIsWrong) {
+TEST(Safetensors, NamesTheProblemOfABadFile) {
   const std::string a = "{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":";
   const struct {
     std::string bytes, part;
@@ -141,7 +141,7 @@ TEST(Safetensors, SaysWhatIsWrong) {
        "repeats \"dtype\""},
       {file(a + "[1,2]}}", "xy"), "begins at 1, but the tensor before it ends at 0"},
       {file(a + "[0,1]}}", "xy"), "the tensors end at offset"},
-      {file(a + "[0,2]}}", "xy"), "gives 2 bytes to a tensor of 1"},
+      {file(a + "[0,2]}}", "xy"), "declares 2 bytes for a tensor of 1"},
       {file(a + "[0,3]}}", "xy"), "within the 2 bytes"},
       {file(a + "[2,1]}}", "xy"), "within the 2 bytes"},
       {file(a + "[0]}}", "x"), "a begin and an end"},

@@ -61,7 +61,7 @@ TEST_F(TelemetryEnvironment, TurnsItOnForAnUnchangedProgram) {
   EXPECT_EQ(attributes.attribute("a"), "b");
 }
 
-TEST_F(TelemetryEnvironment, FillsWhatIsNotGivenOnlyOnceItIsOn) {
+TEST_F(TelemetryEnvironment, FillsMissingSettingsOnlyIfTelemetryIsOn) {
   const Receiver collector;
   const std::string endpoint = collector.url() + "/";
   const char *const test = "TelemetryChild.DISABLED_CallsAndExits";
@@ -81,7 +81,7 @@ TEST(TelemetryChild, DISABLED_HasAWarning) {
   exit(log.text().find("OPDYNO_TELEMETRY: ") == 0 ? 0 : 1);
 }
 
-TEST_F(TelemetryEnvironment, IsWarnedOfIfItCannotBeUnderstood) {
+TEST_F(TelemetryEnvironment, WarnsOfABadValue) {
   for (const char *text : {"nonsense", "color=red", "interval=x", "per_operator=2", "prometheus=nowhere:1",
                            "otlp=https://a", "prometheus=192.0.2.1:0"})
     EXPECT_EQ(run("TelemetryChild.DISABLED_HasAWarning", {{"OPDYNO_TELEMETRY", text}}), 0) << text;

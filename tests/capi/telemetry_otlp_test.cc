@@ -216,7 +216,7 @@ TEST_F(TelemetryOtlp, SendsInBatchesAndDropsTheOldest) {
   EXPECT_EQ(taken, 1500u % 512) << "the last batch";
 }
 
-TEST_F(TelemetryOtlp, CountsWhatTheCollectorRefuses) {
+TEST_F(TelemetryOtlp, CountsRejectedSpans) {
   const std::vector<std::string> answers{
       Receiver::ok(R"({"partialSuccess":{"rejectedSpans":"2","errorMessage":"too old"}})"),
       Receiver::status("400 Bad Request", "what is this"),  // is not tried again
@@ -328,7 +328,7 @@ TEST_F(TelemetryOtlp, ReadsAnAnswerToItsEnd) {
   EXPECT_EQ(telemetry.stats().failed_count, 0u);
 }
 
-TEST_F(TelemetryOtlp, SaysWhatTheCollectorAnswers) {
+TEST_F(TelemetryOtlp, ErrorsContainTheCollectorsAnswer) {
   Answer answer;
   const Receiver collector([&](const Request &) -> std::string { return answer; });
   options_.spans = 0;
@@ -356,7 +356,7 @@ TEST_F(TelemetryOtlp, SaysWhatTheCollectorAnswers) {
 }
 
 // Those of the OTLP specification after which the same request may succeed.
-TEST_F(TelemetryOtlp, KeepsSpansForTheNextTryIfTheAnswerIsOfTheMoment) {
+TEST_F(TelemetryOtlp, KeepsSpansForTheNextTryIfTheErrorIsTemporary) {
   Answer answer;
   const Receiver collector([&](const Request &) -> std::string { return answer; });
   const Telemetry telemetry = start(collector);
@@ -381,7 +381,7 @@ TEST_F(TelemetryOtlp, KeepsSpansForTheNextTryIfTheAnswerIsOfTheMoment) {
   EXPECT_NE(text.find("\nopdyno_sends_failed_total 24\n"), std::string::npos) << "spans and metrics, 12 times each";
 }
 
-TEST_F(TelemetryOtlp, TakesNoMoreForRejectedThanItSent) {
+TEST_F(TelemetryOtlp, CountsAtMostTheSentSpansAsRejected) {
   const Receiver collector([](const Request &) { return Receiver::ok(R"({"partialSuccess":{"rejectedSpans":99}})"); });
   const Telemetry telemetry = start(collector);
   call("main", 3);
@@ -447,14 +447,15 @@ TEST_F(TelemetryOtlp, DoesNotWaitForACollectorThatHangs) {
   });
   std::optional<Telemetry> telemetry(start(collector));
   call("main", 3);
-  expect_error(opd_telemetry_flush(telemetry->get(), 1'000'000), OPD_DEADLINE_EXCEEDED, "has not taken all in time");
+  expect_error(opd_telemetry_flush(telemetry->get(), 1'000'000), OPD_DEADLINE_EXCEEDED,
+               "did not accept all data before the timeout");
   call("main", 3);
   EXPECT_FALSE(telemetry->text().empty());
   telemetry.reset();  // gives up after a second
   closed.unlock();
 }
 
-TEST_F(TelemetryOtlp, SendsWhatThereIsAtItsEnd) {
+TEST_F(TelemetryOtlp, SendsRemainingDataAtItsEnd) {
   const Receiver collector;
   {
     const Telemetry telemetry = start(collector);

@@ -145,7 +145,7 @@ TEST_F(TelemetryRpc, ACallBelongsToTheRequestOfTheThreadThatMakesIt) {
   EXPECT_EQ(places, (std::vector{within, kOtherTrace + " " + kOtherCaller, within}));
 }
 
-TEST_F(TelemetryRpc, TheEnvironmentSaysForWhomTheClientWorks) {
+TEST_F(TelemetryRpc, TheEnvironmentSetsTheParentOfTheClientsSpans) {
   setenv("TRACEPARENT", kParent.c_str(), 1);
   with_session([](const RpcSession &session) { call(session, "test.rpc.works"); });
   setenv("TRACEPARENT", "00-not-a-context", 1);

@@ -38,7 +38,7 @@ TEST_F(TelemetryServer, AnswersInBothForms) {
   EXPECT_EQ(telemetry_.stats().scrape_count, 2u);
 }
 
-TEST_F(TelemetryServer, RefusesWhatIsNoScrape) {
+TEST_F(TelemetryServer, RefusesRequestsOtherThanScrapes) {
   const auto starts = [&](const std::string &request, const std::string &expected) {
     const std::string answer = ask(address_, request);
     EXPECT_TRUE(answer.starts_with(expected)) << request.substr(0, 80) << "\n" << answer;

@@ -26,7 +26,7 @@ TEST(TelemetryText, CountsCallsErrorsAndDurationsExactly) {
   EXPECT_EQ(sample(telemetry.text(), "opdyno_calls_total" + kMain), 12) << "sums go on";
 }
 
-TEST(TelemetryText, HasHistogramsWhoseBucketsRiseAndEndWithTheCount) {
+TEST(TelemetryText, HasHistogramsWithCumulativeBuckets) {
   const Vm vm = make_program(20'000);
   const Telemetry telemetry;
   call(vm, "outer", 3);
@@ -166,7 +166,7 @@ TEST(TelemetryText, HasTheMemoryOfADeviceAsItsStatistics) {
   EXPECT_EQ(sample(text, R"(opdyno_memory_peak_bytes{device="cpu:0"})"), static_cast<double>(stats.peak_bytes));
 }
 
-TEST(TelemetryText, HasAtMostSoManyLabelSets) {
+TEST(TelemetryText, HasAtMostMaxSeriesLabelSets) {
   std::string program;
   for (int i = 0; i < 10; ++i) program += ".func f" + std::to_string(i) + "() {\n  ret %void\n}\n";
   const Vm vm = make_vm(program);
@@ -299,7 +299,7 @@ TEST(TelemetryText, HasAValueOfTheProgramForEachSetOfLabels) {
       << text;
 }
 
-TEST(TelemetryText, HasAtMostSoManyValuesOfTheProgram) {
+TEST(TelemetryText, HasAtMostMaxSeriesValuesOfTheProgram) {
   Options options;
   options.max_series = 2;
   const Telemetry telemetry(&options);
@@ -339,7 +339,7 @@ TEST(TelemetryOptions, AreChecked) {
   const Telemetry one;
   opd_buffer *text = nullptr;
   expect_error(opd_telemetry_to_text(one.get(), static_cast<opd_telemetry_format>(7), &text), OPD_INVALID_ARGUMENT,
-               "no form 7");
+               "format must be an opd_telemetry_format, but is 7");
   opd_telemetry_stats stats{};
   expect_error(opd_telemetry_get_stats(one.get(), &stats), OPD_INVALID_ARGUMENT, "struct_size");
   EXPECT_STREQ(opd_telemetry_address(one.get()), "");

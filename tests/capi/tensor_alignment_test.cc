@@ -41,8 +41,8 @@ TEST(ForeignTensors, BeginAtMultiplesOfTheirScalarsSize) {
           EXPECT_EQ(problem, "") << where;
           continue;
         }
-        EXPECT_NE(problem.find("must start at a multiple of " + std::to_string(alignment) + " bytes, but start " +
-                               std::to_string(offset % alignment) + " bytes past one"),
+        EXPECT_NE(problem.find("must be aligned to " + std::to_string(alignment) + " bytes, but start " +
+                               std::to_string(offset % alignment) + " bytes after a multiple of"),
                   std::string::npos)
             << where << ": " << problem;
       }

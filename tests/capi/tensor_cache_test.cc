@@ -24,7 +24,7 @@ std::string record(const std::string &name, const std::string &dtype, const std:
          "\",\"nbytes\":" + std::to_string(nbytes) + ",\"byteOffset\":" + std::to_string(offset) + "}";
 }
 
-TEST(TensorCache, ReadsWhatTvmWrites) {
+TEST(TensorCache, ReadsFilesOfTvm) {
   for (const fs::path &path : {kTvms, kTvms / "", kTvms / "tensor-cache.json"})
     for (const int copy : {0, 1}) {
       const Params params(path, options(copy, 0, 1));
@@ -61,7 +61,7 @@ TEST(TensorCache, WidensFloatsThatWereStoredAsTheirUpperHalves) {
       << "only float32 is halved";
 }
 
-TEST(TensorCache, WritesWhatItReads) {
+TEST(TensorCache, WritesTheTensorsThatItRead) {
   const TemporaryDirectory directory;
   const Params original(kTvms);
   original.save(directory / "tensor-cache.json");
@@ -139,7 +139,7 @@ TEST(TensorCache, ReadsOnlyShardsBelowItsDirectory) {
                OPD_INVALID_ARGUMENT, "regular");
 }
 
-TEST(TensorCache, SaysWhatIsWrong) {
+TEST(TensorCache, NamesTheProblemOfABadFile) {
   const Cache cache;
   const std::string w = record("w", "uint8", "[4]", 4, 0);
   const struct {
@@ -147,7 +147,7 @@ TEST(TensorCache, SaysWhatIsWrong) {
   } bad[] = {
       {w + "," + record("v", "uint8", "[4]", 4, 3), "begins at 3, within a tensor that ends at 4"},
       {w + "," + record("w", "uint8", "[4]", 4, 4), "repeats the tensor \"w\""},
-      {record("w", "uint8", "[4]", 5, 0), "gives 5 bytes to a tensor of 4"},
+      {record("w", "uint8", "[4]", 5, 0), "declares 5 bytes for a tensor of 4"},
       {record("w", "uint8", "[4]", 4, 13), "lies outside of the 16 bytes"},
       {record("w", "uint8", "[4]", 4, 9223372036854775807), "lies outside of the 16 bytes"},
       {record("w", "uint8", "[17]", 17, 0), "lies outside of the 16 bytes"},

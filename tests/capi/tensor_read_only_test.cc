@@ -157,7 +157,7 @@ TEST_F(AReadOnlyTensor, IsRefusedByACFunctionThatMayWriteIt) {
   EXPECT_EQ(function(opd_dltensor(opd_tensor_view(tensor.get()))).view().u.float64, 1.0);
 }
 
-TEST_F(AReadOnlyTensor, IsAnInputOfAProgramWhoseKernelsHaveOutputsOfTheirOwn) {
+TEST_F(AReadOnlyTensor, IsAnInputOfAProgramThatWritesOnlyItsOwnTensors) {
   const Vm vm = vm_of(Executable::assemble(R"(
 .func main(x) {
   %s = call vm.builtin.alloc_storage(%vm, shape(16), 0, dtype(uint8), "global")
@@ -194,7 +194,7 @@ TEST_F(AReadOnlyTensor, IsRefusedByAProgramThatWritesItInPlace) {
   EXPECT_EQ(to_floats(vm.call("main", floats({1, 2, 3, 4}))), (std::vector<float>{2, 4, 6, 8}));
 }
 
-TEST_F(AReadOnlyTensor, IsCopiedForACompiledProgramWhoseWritesAreNotKnown) {
+TEST_F(AReadOnlyTensor, IsCopiedForACompiledProgramWithUnknownWrites) {
   std::string bytes;  // one function of kind 2 (compiled) with one parameter: docs/executable.md
   const auto put = [&](auto number) { bytes.append(reinterpret_cast<const char *>(&number), sizeof number); };
   const auto text = [&](const std::string &s) { put(uint64_t{s.size()}), bytes += s; };

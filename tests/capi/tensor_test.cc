@@ -65,7 +65,7 @@ TEST(ATensor, MayBeAScalarOrEmptyOrPacked) {
   for (opd_tensor *tensor : {scalar, empty, packed}) opd_tensor_release(tensor);
 }
 
-TEST(ATensor, IsRefusedWhenItCannotBe) {
+TEST(ATensor, IsRefusedForImpossibleShapesDtypesAndDevices) {
   opd_tensor *none = nullptr;
   const auto create = [&](std::vector<int64_t> dims, DLDataType dtype, DLDevice device) {
     return failure(opd_tensor_create(dims.data(), static_cast<int32_t>(dims.size()), dtype, device, &none));
@@ -150,7 +150,7 @@ TEST(ACopy, ReadsBackwardsAndBroadcasts) {
             "cannot copy to int32[2, 4] on cpu:0: its stride of dimension 0 is 0, so elements share a place");
 }
 
-TEST(ACopy, NamesWhatDiffers) {
+TEST(ACopy, ErrorsNameTheDifference) {
   float data[12] = {};
   Strided a(data, {2, 3}, {}, kFloat32), b(data + 6, {3, 2}, {}, kFloat32), c(data, {2, 3}, {}, {kDLInt, 32, 1}),
       d(data, {6}, {}, kFloat32);
@@ -162,7 +162,7 @@ TEST(ACopy, NamesWhatDiffers) {
             "cannot copy float32[2, 3] on cpu:0 to int32[2, 3] on cpu:0: the dtypes differ");
 }
 
-TEST(ACopy, RefusesTensorsThatAreNotOnes) {
+TEST(ACopy, RefusesInvalidTensors) {
   float data[4] = {};
   Strided good(data, {2}, {}, kFloat32), far(data, {2}, {INT64_MAX / 2}, kFloat32), absent(data, {2}, {}, kFloat32);
   DLTensor no_shape = good.view, no_data = good.view, negative = good.view;
@@ -227,7 +227,7 @@ TEST(AReshape, SharesTheData) {
   static_cast<float *>(opd_tensor_view(other)->data)[11] = 1;
   opd_tensor *none = nullptr;
   EXPECT_EQ(failure(opd_tensor_reshape(other, wrong, 2, &none)).message,
-            "cannot give float32[3, 4] on cpu:0 the shape [5, 2]: 12 elements are not 10");
+            "cannot reshape float32[3, 4] on cpu:0 to [5, 2]: the tensor has 12 elements, but the shape has 10");
   opd_tensor_release(other);
 }
 
@@ -333,7 +333,7 @@ TEST(ABorrowedTensor, KeepsStridesAndOffset) {
   opd_tensor_release(tensor);
 }
 
-TEST(ABorrowedTensor, IsRefusedAsADLPackTensorIs) {
+TEST(ABorrowedTensor, IsRefusedLikeADLPackTensor) {
   float memory[8] = {};
   const Strided strided(memory, {4}, {}, kFloat32, 3), nothing(nullptr, {4}, {}, kFloat32);
   opd_tensor *tensor = nullptr;
@@ -343,7 +343,7 @@ TEST(ABorrowedTensor, IsRefusedAsADLPackTensorIs) {
   expect_refused(opd_tensor_borrow(&strided.view, nullptr), "out_tensor");
 }
 
-TEST(ABorrowedTensor, IsWhatOthersAreNot) {
+TEST(ABorrowedTensor, DiffersFromOrdinaryTensors) {
   opd_tensor *const own = make({2}, kFloat32);
   EXPECT_FALSE(opd_tensor_is_borrowed(own));
   opd_tensor_end_borrow(own);
@@ -405,7 +405,7 @@ TEST(DLPack, StridesAndOffsetsAreKept) {
   const int64_t dims[] = {3};
   opd_tensor *none = nullptr;
   EXPECT_EQ(failure(opd_tensor_reshape(tensor, dims, 1, &none)).message,
-            "cannot give float32[1, 3] on cpu:0 the shape [3]: it is strided");
+            "cannot reshape float32[1, 3] on cpu:0 to [3]: the tensor is strided");
   char bytes[12];
   EXPECT_EQ(failure(opd_tensor_copy_to_bytes(tensor, bytes, 12)).message,
             "cannot copy bytes from float32[1, 3] on cpu:0: it is strided");
@@ -431,8 +431,8 @@ TEST(DLPack, RefusedTensorsAreNotTakenOver) {
   producer.managed.dl_tensor.dtype.lanes = 1;
   producer.managed.dl_tensor.byte_offset = 3;  // of floats, which lie at multiples of 4
   EXPECT_EQ(failure(opd_tensor_from_dlpack(&producer.managed, &tensor)).message,
-            "the elements of a DLPack tensor, float32[2, 3] on cpu:0, must start at a multiple of 4 bytes, but start 3 "
-            "bytes past one (byte_offset is 3); copy them");
+            "the elements of a DLPack tensor, float32[2, 3] on cpu:0, must be aligned to 4 bytes, but start 3 bytes "
+            "after a multiple of 4 (byte_offset is 3); copy the tensor");
   producer.dims[0] = -1;
   EXPECT_EQ(failure(opd_tensor_from_dlpack(&producer.managed, &tensor)).code, OPD_INVALID_ARGUMENT);
   producer.managed.dl_tensor.shape = nullptr;
@@ -462,7 +462,7 @@ TEST(DLPack, TensorsAreLentAndOutliveTheirHandle) {
   versioned->deleter(versioned);
 }
 
-TEST(DLPack, ATensorSurvivesTheWayThereAndBack) {
+TEST(DLPack, ATensorSurvivesARoundTrip) {
   Producer producer;
   opd_tensor *tensor = nullptr, *back = nullptr;
   DLManagedTensor *managed = nullptr;

@@ -114,7 +114,7 @@ TEST(CppArguments, CallablesBecomeFunctions) {
   EXPECT_EQ(calls, 2);
 }
 
-TEST(FunctionsOfLambdas, GiveWhatTheLambdaReturns) {
+TEST(FunctionsOfLambdas, ReturnTheResultOfTheLambda) {
   EXPECT_EQ(Function::of([](const opd_value *, int32_t) {})().type(), OPD_NONE);
   EXPECT_EQ(Function::of([](const opd_value *, int32_t) { return std::string("a\0b", 3); })().to_string(),
             Value::retain(Function::of([](const opd_value *, int32_t) { return std::string_view("a\0b", 3); })().view())
@@ -122,7 +122,7 @@ TEST(FunctionsOfLambdas, GiveWhatTheLambdaReturns) {
   EXPECT_EQ(Function::of([](const opd_value *, int32_t count) { return count; })(1, 2, 3).view().u.int64, 3);
 }
 
-TEST(FunctionsOfLambdas, RaiseWhatTheLambdaThrows) {
+TEST(FunctionsOfLambdas, ReturnTheExceptionOfTheLambdaAsAnError) {
   const auto throws = [](auto what) { return Function::of([what](const opd_value *, int32_t) -> int { throw what; }); };
   expect_throws([&] { throws(std::runtime_error("no"))(); }, OPD_CALL_FAILED, "no");
   expect_throws([&] { throws(7)(); }, OPD_CALL_FAILED, "no std::exception");

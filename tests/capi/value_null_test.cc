@@ -46,7 +46,7 @@ TEST(ValuesWithoutAnObject, AreNotKept) {
   }
 }
 
-TEST(ValuesWithoutAnObject, AreShownAndSoughtAsOthersAre) {
+TEST(ValuesWithoutAnObject, AreShownAndFoundLikeOthers) {
   Handle<opd_map> map;
   const opd_value pair[] = {opd_int(1), opd_int(2)};
   check(opd_map_create(pair, 1, map.out()));
@@ -94,7 +94,7 @@ TEST(ValuesWithoutAnObject, AreRefusedAsResultsOfCallbacks) {
     const opd_value number = opd_int(type);
     opd_value result = opd_none();
     const std::string message = told(opd_vm_call(vm.get(), "f", &number, 1, nullptr, &result), OPD_CALL_FAILED);
-    EXPECT_NE(message.find("the function gave a value of type " + name_of(type) + " with the object NULL"),
+    EXPECT_NE(message.find("the function returned a value of type " + name_of(type) + " with the object NULL"),
               std::string::npos)
         << message;
     EXPECT_EQ(result.type, OPD_NONE);

@@ -33,7 +33,7 @@ void expect_held(const std::function<Value(const opd_value &)> &hold, const char
   EXPECT_EQ(ended, 1) << what;
 }
 
-TEST(Containers, ReleaseWhatTheyHold) {
+TEST(Containers, ReleaseTheirItems) {
   expect_held([](const opd_value &item) { return Value::retain(item); }, "a value");
   expect_held([](const opd_value &item) { return array_of({item}); }, "an array");
   expect_held([](const opd_value &item) { return map_of({opd_int(1), item}); }, "the value of a map");
@@ -73,7 +73,7 @@ TEST(Containers, GiveItemsThatOutliveThem) {
   EXPECT_EQ(ended, 1);
 }
 
-TEST(Functions, GiveBackWhatTheyWereGiven) {
+TEST(Functions, ReturnTheirArgumentWithoutKeepingIt) {
   ended = 0;
   const Function same =
       make_function([](const opd_value *args, int32_t, opd_value *out) { check(opd_value_retain(args, out)); });

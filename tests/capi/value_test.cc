@@ -236,7 +236,7 @@ TEST(Errors, CarryCodeKindAndMessage) {
   opd_error_release(error);
 }
 
-TEST(Errors, NullWhereAHandleIsNeededIsTold) {
+TEST(Errors, ForANullHandleNameTheArgument) {
   expect_error(opd_string_create("x", 1, nullptr), OPD_INVALID_ARGUMENT, "must not be NULL");
   expect_error(opd_value_retain(nullptr, nullptr), OPD_INVALID_ARGUMENT, "must not be NULL");
   expect_error(opd_dtype_from_string(nullptr, nullptr), OPD_INVALID_ARGUMENT, "must not be NULL");
@@ -247,7 +247,7 @@ TEST(Errors, NullWhereAHandleIsNeededIsTold) {
   opd_object_release(nullptr);
 }
 
-TEST(Library, SaysWhatItIs) {
+TEST(Library, HasAVersionAndBuildInfo) {
   EXPECT_EQ(opd_version(), std::to_string(OPD_VERSION_MAJOR) + "." + std::to_string(OPD_VERSION_MINOR) + "." +
                                std::to_string(OPD_VERSION_PATCH));
   const std::string info = text_of(opd_build_info);
@@ -304,7 +304,7 @@ TEST(Log, GivesTheWarningsOfTheStartToTheFirstCallback) {
   EXPECT_EQ(second.text(), "");
 }
 
-TEST(Objects, TellTheirKind) {
+TEST(Objects, HaveATypeAndATypeKey) {
   EXPECT_EQ(opd_object_type(Tensor({1}, "float32").get()), OPD_TENSOR);
   Handle<opd_array> array;
   check(opd_array_create(nullptr, 0, array.out()));
@@ -351,7 +351,7 @@ TEST(Values, AreEmptyOrNullIfTheirPointersAreNull) {
   EXPECT_EQ(get_string(out.view()), "");
 }
 
-TEST(Values, LargerThanMemoryCanBeAreAnError) {
+TEST(Values, LargerThanTheAddressSpaceAreAnError) {
   Value text;
   expect_error(opd_string_create("x", SIZE_MAX, text.out()), OPD_OUT_OF_MEMORY);
 }

@@ -103,7 +103,7 @@ TEST(VmArguments, MisalignedAndForeignTensorsAreRefused) {
       [&] {
         vm.call("main", given(data + 1, {kDLCPU, 0}));
       },
-      OPD_INVALID_ARGUMENT, "starts 4 bytes past one");
+      OPD_INVALID_ARGUMENT, "starts 4 bytes after a multiple of");
   expect_throws(
       [&] {
         vm.call("main", given(data, {kDLCUDA, 1}));

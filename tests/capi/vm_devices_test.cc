@@ -86,7 +86,7 @@ TEST(VmOnTwoDevices, AllocatesAndComputesOnEach) {
   }
 }
 
-TEST(VmOnTwoDevices, CountsMemoryOnTheDeviceThatItIsOf) {
+TEST(VmOnTwoDevices, CountsMemoryOfEachDevice) {
   const Vm vm = vm_on({kOne, kTwo}, alloc_on("1"));
   const opd_memory_stats one = stats_of(kOne), two = stats_of(kTwo);
   const Value kept = vm.call("main", 0);
@@ -96,7 +96,7 @@ TEST(VmOnTwoDevices, CountsMemoryOnTheDeviceThatItIsOf) {
   EXPECT_EQ(stats_of(kOne).live_bytes, one.live_bytes);
 }
 
-TEST(VmOnTwoDevices, TakesSizesThatAreKnownWhileItRuns) {
+TEST(VmOnTwoDevices, TakesSizesComputedAtRunTime) {
   const Vm vm = vm_on({kOne, kTwo}, alloc_on("1", "%size"));
   const opd_memory_stats before = stats_of(kTwo);
   const Value size = shape_of({64}), kept = vm.call("main", size);
@@ -169,7 +169,7 @@ TEST(VmOnTwoDevices, HasTotalsOfEachInAReport) {
   EXPECT_NE(json.find("\"cpu2\":"), std::string::npos) << json;
 }
 
-TEST(MemoryStatistics, TellWhatIdleFramesOfAVmKeep) {
+TEST(MemoryStatistics, CountTheMemoryOfIdleFrames) {
   const Vm vm = vm_on({kTwo}, R"(
 .func main(x) {
   %s = call vm.builtin.alloc_storage(%vm, shape(4096), 0, dtype(uint8), "global")

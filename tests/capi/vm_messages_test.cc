@@ -54,14 +54,14 @@ TEST(VmMessages, CountTheOutputsThatWereSupplied) {
     return call(vm, "two", {args, {}, std::move(outputs)}, code);
   };
   EXPECT_EQ(with({a.get(), b.get()}, OPD_OK), "no error");
-  EXPECT_EQ(with({a.get()}), "two gives more than the 1 outputs supplied");
-  EXPECT_EQ(with({a.get(), b.get(), c.get()}), "two gives 2 tensors, but 3 outputs were supplied");
+  EXPECT_EQ(with({a.get()}), "two returned more than the 1 outputs supplied");
+  EXPECT_EQ(with({a.get(), b.get(), c.get()}), "two returned 2 tensors, but 3 outputs were supplied");
   EXPECT_EQ(with({a.get(), nullptr}), "output 1 must not be NULL");
   EXPECT_EQ(call(vm, "two", {{arg(x), opd_int(1)}, {}, {a.get(), b.get()}}, OPD_INVALID_ARGUMENT),
             "result 1 of two must be a tensor, but is int");
 }
 
-TEST(VmMessages, SayWhatAVmNeeds) {
+TEST(VmMessages, NameTheBadOptionOfAVm) {
   const Module module = Executable::assemble(".func f(x) {\n  ret %x\n}\n").to_module();
   const auto made = [&](const std::function<void(opd_vm_options &)> &change, opd_code code) {
     opd_vm_options options;
@@ -102,7 +102,7 @@ TEST(VmMessages, SayHowMuchOfTheMemoryIsInUse) {
       << message;
 }
 
-TEST(VmMessages, SayWhatStatefulCallsLack) {
+TEST(VmMessages, NameTheMissingStepOfStatefulCalls) {
   const Vm vm = two_results();
   Value value;
   const int64_t path[] = {0, 0}, far[] = {2}, negative[] = {-1};

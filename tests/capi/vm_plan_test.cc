@@ -210,7 +210,7 @@ TEST(VmPlan, ProfilesAndInstrumentsSeeTheProgramAsItIs) {
   EXPECT_EQ(count("vm.builtin.null_value"), 3);
 }
 
-TEST(VmPlan, TrimGivesBackWhatFramesKeep) {
+TEST(VmPlan, TrimFreesTheMemoryOfIdleFrames) {
   const uint64_t before = live_bytes();
   const Vm vm = plan_vm(chain_of_adds(5));
   vm.call("main", floats({0, 0, 0, 0}));
@@ -264,7 +264,7 @@ TEST(VmPlan, FunctionsShareTheMemoryOfTheirFrame) {
 }
 
 // More tensors of one storage than are searched one after the other, some of one shape and place.
-TEST(VmPlan, ManyTensorsOfOneStorageAreToldApart) {
+TEST(VmPlan, DistinguishesManyTensorsOfOneStorage) {
   constexpr int kCount = 24;
   std::string text = ".func main(x) {\n" + storage("%s", 64 * kCount);
   std::string last = "%x";

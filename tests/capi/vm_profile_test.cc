@@ -289,7 +289,7 @@ TEST(VmProfile, HasRowsForTheFunctionsThatACancelledCallHadEntered) {
   EXPECT_NE(text(report, 1, "Error"), "None");
 }
 
-TEST(VmProfile, HasTheTurnThatItWasGiven) {
+TEST(VmProfile, HasTheTurnOfItsOptions) {
   opd_profile_options options = defaults();
   options.turn = 7;
   EXPECT_EQ(configuration_value(profile(program(), options), "Turn").view().u.int64, 7);
@@ -297,7 +297,7 @@ TEST(VmProfile, HasTheTurnThatItWasGiven) {
   expect_throws([&] { profile(program(), options); }, OPD_INVALID_ARGUMENT, "turn");
 }
 
-TEST(VmProfile, TellsWhenWhereAndWithinWhatOnRequest) {
+TEST(VmProfile, HasStartThreadAndCallPathOnRequest) {
   const Vm vm = program();
   opd_profile_options options = defaults();
   options.details = 1;

@@ -59,7 +59,7 @@ TEST_F(Requests, AreAnsweredOnceOnTheThreadOfTheCalls) {
   EXPECT_EQ(asked, 1);
 }
 
-TEST_F(Requests, EndTheCallWithTheErrorThatIsTheAnswer) {
+TEST_F(Requests, EndTheCallIfTheAnswerIsAnError) {
   ends = true;
   opd_private_token_request(token_.get());
   const Error error(call());

@@ -154,7 +154,7 @@ TEST(VmSaved, OneOfThousandsOfNamesIsFound) {
   expect_throws([&] { vm.call("function_2000"); }, OPD_NOT_FOUND, "function_200");
 }
 
-TEST(VmSaved, RefusesWhatTvmRefuses) {
+TEST(VmSaved, RefusesTheSameArgumentsAsTvm) {
   const Vm vm = add_vm();
   const Tensor x = floats({1, 2, 3, 4});
   expect_error(save(vm, "main", "pair", {arg(x), arg(x)}), OPD_ALREADY_EXISTS, "pair");
@@ -319,7 +319,7 @@ TEST(VmInstrument, AnErrorOfItsOwnEndsTheCall) {
   }
 }
 
-TEST(VmInstrument, IsNotShownWhatItCallsItself) {
+TEST(VmInstrument, DoesNotSeeItsOwnCalls) {
   const Vm vm = add_vm();
   const Tensor x = floats({1, 2, 3, 4});
   int seen = 0;
@@ -414,7 +414,7 @@ TEST(VmInstrument, MaySkipAllocationsAndFunctionsOfTheProgram) {
   EXPECT_EQ(to_floats(vm.call("main", x, x)), (Numbers{2, 4, 6, 8}));
 }
 
-TEST(VmInstrument, LeavesResultsToTheProgram) {
+TEST(VmInstrument, KeepsNoReferenceToResults) {
   std::weak_ptr<int> kept;
   define("test.make", [&](const opd_value *, int32_t, opd_value *out) {
     const auto held = std::make_shared<int>(5);

@@ -188,7 +188,7 @@ TEST(VmStrided, ReshapingNeedsCompactElementsAndKeepsTheOffset) {
     }
     const Tensor x = tensor_in_data(layout);
     if (!is_compact) {
-      expect_throws([&] { reshape(x, {count}); }, OPD_INVALID_ARGUMENT, "it is strided");
+      expect_throws([&] { reshape(x, {count}); }, OPD_INVALID_ARGUMENT, "the tensor is strided");
       continue;
     }
     const Tensor y = reshape(x, {count, 1});
@@ -198,7 +198,7 @@ TEST(VmStrided, ReshapingNeedsCompactElementsAndKeepsTheOffset) {
   }
   const Vm vm = strided_vm(".func main(x) {\n  %r = call vm.builtin.reshape(%x, shape(12))\n  ret %r\n}");
   expect_throws([&] { vm.call("main", tensor_in_data(kLayouts[0])); }, OPD_INVALID_ARGUMENT,
-                "cannot give float32[4, 3] on cpu:0 the shape [12]: it is strided");
+                "cannot reshape float32[4, 3] on cpu:0 to [12]: the tensor is strided");
 }
 
 TEST(VmStrided, KernelsGetViewsWithTheirOffsets) {

@@ -113,7 +113,7 @@ TEST(AbRule, ADifferenceIsFoundAndALargeOneSoon) {
   EXPECT_GT(small.turns, large.turns);
 }
 
-TEST(AbRule, LooksAreFewAndShareTheLevel) {
+TEST(AbRule, LooksDoubleTheTurnsAndShareTheLevel) {
   opd_diff_options options;
   opd_diff_options_init(&options);
   AbRule rule(options);
@@ -172,7 +172,7 @@ TEST(AbSentence, NamesTheThreeLargestChangesAndCountsTheOthers) {
             "B is 20.0 % ± 0.0 % slower; e is new (+20 % of the total)");
 }
 
-TEST(AbSentence, SaysWhatIsNotClear) {
+TEST(AbSentence, StatesThatAResultIsUndecided) {
   const auto one = measured({{"a", 60}, {"b", 40}}, 1);
   EXPECT_EQ(sentence(one, measured({{"a", 61}, {"b", 40}}, 1)),
             "too few runs to tell which is faster; 2 operators undecided");
@@ -224,7 +224,7 @@ TEST(AbRule, IsClearOnceNoOpenRowCanChangeTheTotalByMoreThanTheEffect) {
   EXPECT_TRUE(is_clear("regression", true, 1, 2, 1));
 }
 
-TEST(AbSentence, LeavesOutWhatIsSmallOrCountedTwice) {
+TEST(AbSentence, LeavesOutSmallChangesAndNestedFunctions) {
   opd_diff_options options;
   opd_diff_options_init(&options);
   options.min_effect = 0.02;

@@ -49,7 +49,7 @@ TEST(Annotations, OtherTypesHaveNoTensors) {
   EXPECT_EQ(type("R.Tensor(ndim=2)"), "tensor");
 }
 
-TEST(Annotations, OtherTextsAreNone) {
+TEST(Annotations, OtherTextsHaveNoKind) {
   for (const char *text :
        {"", "global", "ErrorContext(", "ErrorContext(fn=f, loc=return, annotation=R.Any) ",
         "ErrorContext(fn=f, loc=param[x], param=x, annotation=R.Any) ", "ErrorContext(fn=f, loc=param[0], param=x) ",
@@ -57,7 +57,7 @@ TEST(Annotations, OtherTextsAreNone) {
     EXPECT_EQ(annotation_of(text).kind, "none") << text;
 }
 
-TEST(Annotations, ATextThatEndsAnywhereDoesNoHarm) {
+TEST(Annotations, ATruncatedTextIsHarmless) {
   const std::string whole =
       "ErrorContext(fn=f, loc=param[0], param=x, annotation=T.Tuple(R.Tensor((T.int64(97), n), dtype=\"float32\"))) ";
   for (size_t size = 0; size < whole.size(); ++size) {

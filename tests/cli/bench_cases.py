@@ -95,7 +95,7 @@ class Bench(CliTest):
         if default.returncode == OK:
             self.assertGreaterEqual(json.loads(default.stdout)["flushed_bytes"], 1 << 18)  # no last-level cache is smaller
         else:  # not told by the system, or larger than the memory
-            self.assertRegex(default.stderr, "does not tell how large|are available; give less")
+            self.assertRegex(default.stderr, "does not report the size|are available; give less")
         for wrong, message in (
             (("--number", "2"), "--number and --min-repeat-ms do not go with it"),
             (("--min-repeat-ms", "5"), "--number and --min-repeat-ms do not go with it"),

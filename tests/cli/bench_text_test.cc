@@ -72,7 +72,7 @@ TEST(ASweep, HasAllCombinationsOfItsSizes) {
   EXPECT_EQ(swept({"n=9223372036854775806:9223372036854775807"}), "n=9223372036854775806; n=9223372036854775807");
 }
 
-TEST(ASweep, IsRefusedIfItIsNone) {
+TEST(ASweep, IsRefusedIfItIsInvalid) {
   for (const char *text :
        {"n", "=1", "n=", "n=1:", "n=x", "n=-1", "n=2:1", "n=1:2:0", "n=1:8:x1", "n=0:8:x2", "n=1:2:3:4", "n=1:2:x"})
     EXPECT_EQ(swept({text}),

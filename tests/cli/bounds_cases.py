@@ -51,11 +51,11 @@ class CheckBounds(CliTest):
 
     def test_reads_that_no_guard_sees_are_found_by_their_results(self):
         self.finds(
-            "gave different results, from byte 0 on of argument 1, float32[4], in two calls with equal tensors: it reads "
-            "memory outside them, or its results depend on more than its arguments",
+            "computed different results, from byte 0 on of argument 1, float32[4], in two calls with equal tensors: it "
+            "reads memory outside them, or its results depend on more than its arguments",
             "reads_behind",
         )
-        self.assertIn("gave different results", self.fails(MISMATCH, *self.checked("counts", 16)))
+        self.assertIn("computed different results", self.fails(MISMATCH, *self.checked("counts", 16)))
 
     def test_faults_on_other_threads_are_the_kernels(self):
         self.finds("%s memory that begins 400000 B after the end of argument 1, float32[4]" % WROTE, "parallel_writes")

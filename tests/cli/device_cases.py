@@ -65,7 +65,7 @@ class Cuda(CliTest):
 
     def test_without_a_gpu_the_drivers_answer_is_told(self):
         text = self.succeeds("info", env=self.recording(OPDYNO_TEST_NO_CUDA_DEVICE="1"))
-        self.assertIn("cuda: libcuda.so.1 is here, but cuInit gave CUDA_ERROR_NO_DEVICE (100)", text)
+        self.assertIn("cuda: libcuda.so.1 is here, but cuInit returned CUDA_ERROR_NO_DEVICE (100)", text)
 
     def test_kinds_without_a_back_end_name_the_page_that_adds_them(self):
         absent = json.loads(self.succeeds("info", "--json"))["absent_devices"]

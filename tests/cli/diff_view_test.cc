@@ -127,7 +127,7 @@ TEST(DiffView, ListsPossibleSlowdownsAboveTheLimitByShare) {
             "- 12: slightly_above (5 + 6 runs)\n");
 }
 
-TEST(DiffView, EntriesOfTheWholeAreSentencesBelow) {
+TEST(DiffView, ConfigurationEntriesAreSentencesBelowTheTable) {
   const opd_value yes = opdyno::arg(int64_t{1}), no = opdyno::arg(int64_t{0});
   EXPECT_EQ(DiffReport().view().notes(TableStyle::text), "");
   EXPECT_EQ(DiffReport().entry("Per call", OPD_METRIC_COUNT, no).view().notes(TableStyle::text), "");
@@ -140,7 +140,7 @@ TEST(DiffView, EntriesOfTheWholeAreSentencesBelow) {
       "\nThe runs have different numbers of calls of the program; times are per call of it.\n\nLook.\n\nOnly if.\n");
 }
 
-TEST(DiffView, FailingRowsAreToldOnlyIfThereIsALimit) {
+TEST(DiffView, FailingRowsAreReportedOnlyIfThereIsALimit) {
   DiffReport report;
   report.row("f", "operator", "regression",
              {{"Fails", 1}, {"Change", 0.5}, {"Change Low", 0.25}, {"Change High", 0.75}});

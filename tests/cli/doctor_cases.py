@@ -166,7 +166,7 @@ class DoctorMachines(DoctorCase, CliTest):
              "hpet, .*does not trust the processor's counter", ""),
             ({CLOCK + "current_clocksource": "acpi_pm\n", CLOCK + "available_clocksource": "tsc hpet acpi_pm \n"}, "limited",
              "acpi_pm, .*was not chosen", "echo tsc | sudo tee " + CLOCK + "current_clocksource"),
-            ({}, "limited", "does not tell its clock source", ""),
+            ({}, "limited", "does not report its clock source", ""),
         ):
             self.assertCheck(self.machine(files)["clock"], state, cause, remedy)
 
@@ -187,7 +187,7 @@ class DoctorMachines(DoctorCase, CliTest):
         one = "/sys/fs/cgroup/cpu"
         for files, state, cause in (
             ({two + "/cpu.max": "max 100000\n", "/proc/self/cgroup": "0::/\n"}, "ok", "not limited"),
-            ({two + "/cpu.max": "50000 100000\n", "/proc/self/cgroup": "0::/\n"}, "limited", r"gives 0\.5 processors"),
+            ({two + "/cpu.max": "50000 100000\n", "/proc/self/cgroup": "0::/\n"}, "limited", r"allows 0\.5 processors"),
             ({two + "/a/cpu.max": "25000 100000\n", two + "/a/b/cpu.max": "max 100000\n", "/proc/self/cgroup": "0::/a/b\n"}, "limited", r"0\.25 processors"),
             ({two + "/a/cpu.max": "max 100000\n", two + "/a/b/cpu.max": "75000 100000\n", "/proc/self/cgroup": "0::/a/b\n"}, "limited", r"0\.75 processors"),
             ({two + "/cpu.max": "50000 100000\n", "/proc/self/cgroup": "0::/../x\n"}, "limited", r"0\.5 processors"),
@@ -239,7 +239,7 @@ class DoctorMachines(DoctorCase, CliTest):
         for place in places:
             (root / place.lstrip("/")).unlink()
             os.mkfifo(root / place.lstrip("/"))
-        self.assertCheck(self.checks(OPDYNO_SYSTEM_ROOT=str(root))["clock"], "limited", "does not tell")
+        self.assertCheck(self.checks(OPDYNO_SYSTEM_ROOT=str(root))["clock"], "limited", "does not report")
         self.assertEqual(NAMES, list(self.checks(OPDYNO_SYSTEM_ROOT="/none")))
 
 
@@ -328,7 +328,7 @@ class DoctorPrograms(DoctorCase, CliTest):
             ("tvm-0.14.0-py3.11.egg-info", "tvm", "missing", "artifacts of tvm 0.14.0 in .* are refused here"),
             ("apache_tvm-9.9.0.dist-info", "tvm", "limited", "is newer than this opdyno"),
             ("mlc_ai_nightly_cpu-0.20.dev1.dist-info", "tvm", "limited", "which release of TVM mlc-ai-nightly-cpu"),
-            ("", "tvm", "limited", "^TVM in %s does not tell its version" % re.escape(str(site))),
+            ("", "tvm", "limited", "^TVM in %s does not state its version" % re.escape(str(site))),
         ):
             shutil.rmtree(site, ignore_errors=True)
             (site / module).mkdir(parents=True)

@@ -40,7 +40,7 @@ TEST(Doctor, ALevelOfTwoForbidsEventsOfTheKernelOnly) {
   EXPECT_EQ(checks[1].remedy, "sudo sysctl kernel.perf_event_paranoid=1");
 }
 
-TEST(Doctor, AContainerThatForbidsTheCallIsToldToAllowIt) {
+TEST(Doctor, AForbiddingContainerGetsARemedy) {
   CounterFacts facts = forbidden(EPERM, "2");
   facts.container = "Docker";
   EXPECT_EQ(judge_counters(facts)[0].cause,
@@ -88,7 +88,7 @@ TEST(Doctor, EnergyThatOnlyRootMayReadIsOpened) {
   EXPECT_EQ(judge_energy({"no counters", false, ""}).remedy, "sudo modprobe intel_rapl_msr");
 }
 
-TEST(Doctor, ADriverIsMendedWhereThereIsAGpu) {
+TEST(Doctor, AMissingDriverHasARemedyIfThereIsAGpu) {
   DeviceFacts facts;
   facts.kind = "cuda", facts.absence = "there is no libcuda.so.1";
   EXPECT_EQ(judge_device(facts).remedy, "");
@@ -104,7 +104,7 @@ TEST(Doctor, ADriverIsMendedWhereThereIsAGpu) {
   EXPECT_TRUE(judge_device(facts).cause.ends_with("NVIDIA H100; and 2 more"));
 }
 
-TEST(Doctor, ReleasesOfTvmAreToldByWhatTheirArtifactsDoHere) {
+TEST(Doctor, ReleasesOfTvmAreJudgedByWhetherTheirArtifactsLoad) {
   const auto tvm = [](const std::string &package, const std::string &version) {
     return answered(installed("package\t" + package + "\t" + version + "\n"))[1];
   };
@@ -149,7 +149,7 @@ TEST(Doctor, ReportsMalformedAnswersOfPython) {
   EXPECT_EQ(judge_python("", {}, {}, {})[0].state, State::missing);
 }
 
-TEST(Doctor, EachErrorOfACounterIsToldWhole) {
+TEST(Doctor, EachErrorOfACounterHasItsCauseAndRemedy) {
   const auto cause = [](int error, const char *paranoid, const char *container, const char *hypervisor) {
     CounterFacts facts = forbidden(error, paranoid);
     facts.container = container, facts.hypervisor = hypervisor;
@@ -182,7 +182,7 @@ TEST(Doctor, EachErrorOfACounterIsToldWhole) {
   EXPECT_EQ(cause(EINVAL, "1", "", ""), "Invalid argument []");
 }
 
-TEST(Doctor, CountersThatWorkInPartAreToldWhole) {
+TEST(Doctor, PartlyWorkingCountersAreDescribed) {
   CounterFacts facts;
   EXPECT_EQ(shown(judge_counters(facts)[0]),
             "counters ok: cycles, instructions, cache and branch misses can be counted []");
@@ -196,7 +196,7 @@ TEST(Doctor, CountersThatWorkInPartAreToldWhole) {
             "counters missing: nothing can be counted: the kernel has no perf_event_open, or a sandbox hides it []");
 }
 
-TEST(Doctor, EnergyAndDevicesAreToldWhole) {
+TEST(Doctor, EnergyAndDevicesHaveCausesAndRemedies) {
   EXPECT_EQ(shown(judge_energy({"", false, "Xen"})),
             "energy ok: the energy of the processor's packages can be read []");
   EXPECT_EQ(shown(judge_energy({"none", true, "Xen"})),
@@ -226,7 +226,7 @@ TEST(Doctor, ReportsTheTvmPackagesOfPython) {
   EXPECT_EQ(of_tvm(""),
             "tvm missing: Python 3.11.2 (/p/python3) has no TVM; running its artifacts needs none" + install);
   EXPECT_EQ(of_tvm("module\ttvm\t/src\n"),
-            "tvm limited: TVM in /src does not tell its version; artifacts of 0.22 to 0.27 load here []");
+            "tvm limited: TVM in /src does not state its version; artifacts of 0.22 to 0.27 load here []");
   EXPECT_EQ(of_tvm("package\tmlc_ai_cpu\t0.27.0\n"),
             "tvm limited: which release of TVM mlc-ai-cpu 0.27.0 in /p/python3 is cannot be told; artifacts of 0.22 to "
             "0.27 load here" +

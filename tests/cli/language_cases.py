@@ -351,9 +351,9 @@ class LanguageConventions(CliTest):
                       self.refused(*words, "takes_a_shape"))
         said = " ".join(self.check(USAGE, "profile", *words, "gives_a_scalar").stderr.split())
         self.assertIn("gives_a_scalar returns no logits, but Tensor(float32[], cpu:0); name another function by --prefill-function", said)
-        self.assertIn("parameter packed_params of takes_weights: the program does not tell which tensors it has; give them, as --params FILE",
+        self.assertIn("parameter packed_params of takes_weights: the program does not state which tensors it has; give them, as --params FILE",
                       self.refused(*words, "takes_weights"))
-        self.assertIn("parameter w of takes_any_tensor: the program does not tell its shape; give it by --params",
+        self.assertIn("parameter w of takes_any_tensor: the program does not state its shape; give it by --params",
                       self.refused(*words, "takes_any_tensor"))
         self.assertIn("parameter w of takes_an_open_one has the shape [n], whose sizes are open; give it by --params",
                       self.refused(*words, "takes_an_open_one"))

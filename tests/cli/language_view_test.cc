@@ -45,7 +45,7 @@ std::string shown_profile(const TokenProfile &profile) {
   return text;
 }
 
-TEST(ATokensTime, IsDividedByWhatRanAndWhoCalledIt) {
+TEST(ATokensTime, IsDividedByOperatorAndCaller) {
   // Medians of two passes are their means.
   const DecodingTimes plain = {{600e-6, 800e-6}, {5e-6, 15e-6}};
   const TokenProfile profile(two_passes(), 2, plain);

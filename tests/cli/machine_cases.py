@@ -208,7 +208,7 @@ class Machines(ServerCliTest):
             Client(port, "k")
         self.expect_message("ends: .*does not say that it knows the secret; TVM's clients know none$")
         self.assertIn("or wants a secret", self.fails(FAILED, *words, *on))
-        self.assertIn("knows another secret", self.fails(FAILED, *words, "--on", on[1] + ",secret-file=other"))
+        self.assertIn("has another secret", self.fails(FAILED, *words, "--on", on[1] + ",secret-file=other"))
         # A server without one is no server for who has one.
         self.assertIn("does not say that it knows the secret", self.fails(FAILED, *words, "--on", self.on()[1] + ",secret-file=secret"))
         (WORK / "short").write_text("short\n")

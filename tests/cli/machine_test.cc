@@ -64,7 +64,7 @@ TEST(DoctorOfAMachine, TheHypervisorIsNamedByItsFirmware) {
   }
 }
 
-TEST(DoctorOfAMachine, ClocksAreToldWhole) {
+TEST(DoctorOfAMachine, ClocksHaveTheirCauses) {
   const std::string current = kClock + "current_clocksource", others = kClock + "available_clocksource";
   const std::string intel = "vendor_id : GenuineIntel\nflags : tsc", amd = "vendor_id : AuthenticAMD\nflags : tsc";
   const std::string slow = ", whose reading takes a microsecond or more, because the ";
@@ -72,7 +72,7 @@ TEST(DoctorOfAMachine, ClocksAreToldWhole) {
       "clock limited: the processor's time-stamp counter is not invariant, so each time stamp asks the "
       "kernel (tsc) and takes longer []";
   const std::pair<Files, std::string> machines[] = {
-      {{}, "clock limited: the kernel does not tell its clock source []"},
+      {{}, "clock limited: the kernel does not report its clock source []"},
       {{{current, "tsc\n"}}, "clock ok: the kernel's clock source is tsc []"},
       {{{current, "tsc\n"}, {"/proc/cpuinfo", intel + " nonstop_tsc\n"}},
        "clock ok: the kernel's clock source is tsc []"},
@@ -152,7 +152,7 @@ TEST(DoctorOfAMachine, AQuotaCountsIfItIsBelowTheProcessors) {
     files[kGroups + "cpu.max"] = "500 1000\n";
     const CopiedMachine machine(files);
     EXPECT_EQ(shown(check_quota()),
-              cat("quota limited: the control group gives 0.5 processors, fewer than this process may use: all "
+              cat("quota limited: the control group allows 0.5 processors, fewer than this process may use: all "
                   "threads stop for the rest of each period [",
                   remedy, "]"));
   }
@@ -312,7 +312,7 @@ TEST(DoctorOfAMachine, TheActivePythonIsTheEnvironmentsOrTheFirstInPath) {
   EXPECT_EQ(found("", root + "/c:"), "");
 }
 
-TEST(AProbe, AnswersWithItsTextOrWithWhatEndedIt) {
+TEST(AProbe, ReturnsItsTextOrTheReasonOfItsEnd) {
   const auto soon = [] { return std::chrono::steady_clock::now() + std::chrono::seconds(60); };
   const auto answer = [&](Probe probe) {
     const Probe::Answer given = probe.wait(soon());

@@ -116,7 +116,7 @@ Descriptor connected_to(const Endpoint &endpoint) {
   return client;
 }
 
-TEST(AListener, TellsItsPortAndWhoReachesIt) {
+TEST(AListener, HasAPortAndTheAddressOfItsPeer) {
   Endpoint endpoint{"127.0.0.1", "0"};
   const Descriptor listener = listen_at(endpoint);
   EXPECT_GT(std::stoi(endpoint.port), 0);
@@ -197,7 +197,7 @@ class ScriptedTracker {
   pid_t child_;
 };
 
-TEST(ATracker, IsToldTheServerAndItsKeys) {
+TEST(ATracker, GetsTheServerAndItsKeys) {
   const ScriptedTracker scripted(number(kMagic) + sized("0") + sized("0") + sized("[\"a\",\"b\"]") +
                                  sized("[\"a\",7]"));
   {
@@ -210,7 +210,7 @@ TEST(ATracker, IsToldTheServerAndItsKeys) {
                                  sized("[3,\"board\",[9090,\"b\"],null]") + sized("[7]") + sized("[7]"));
 }
 
-TEST(ATracker, IsRefusedIfItIsNone) {
+TEST(ATracker, IsRefusedForAnInvalidAnswer) {
   const auto refusal = [](const std::string &answers) {
     const ScriptedTracker scripted(answers);
     const std::string at = scripted.endpoint().text();

@@ -84,7 +84,7 @@ TEST_F(SpanChannelTest, UnsampledSpansTakeNoRoom) {
   EXPECT_EQ(take(), SpanNames{"c"});
 }
 
-TEST_F(SpanChannelTest, SpansOpenAtTheEndAreKnown) {
+TEST_F(SpanChannelTest, ListsSpansThatAreOpenAtTheEnd) {
   note("session", '1', 0);
   note("session again", '1', 0);
   note("call", '2', 0);

@@ -103,7 +103,7 @@ TEST_F(ReportedWork, HasWorkOfOtherCode) {
     EXPECT_NE(chrome.find(cat), std::string::npos) << cat;
 }
 
-TEST_F(ReportedWork, IsCountedIfItIsLostOrCannotBeUsed) {
+TEST_F(ReportedWork, IsCountedAsDroppedIfItIsLostOrInvalid) {
   const opdyno::Profiler recorder = profiler();
   recorder.start();
   std::this_thread::sleep_for(std::chrono::milliseconds(1));

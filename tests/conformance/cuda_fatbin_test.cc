@@ -96,7 +96,7 @@ class AFatbin : public testing::Test {
 
 }  // namespace
 
-TEST_F(AFatbin, IsGivenToTheDriverUnharmed) {
+TEST_F(AFatbin, ReachesTheDriverUnchanged) {
   const Tensor x = on(kDevice, {1, 2, 3, 4});
   for (const std::string compression : {"-compress=false", "-compress=true", "-compress-all"}) {
     const std::string code = fatbin(compression);

@@ -120,7 +120,7 @@ TEST_F(CudaGraph, DoesTheWorkOfEachCallOnce) {
   }
 }
 
-TEST_F(CudaGraph, IsCapturedAnewForOtherArguments) {
+TEST_F(CudaGraph, IsCapturedAgainForOtherArguments) {
   const Vm vm = program(
       ".func body(x, y) {\n  call scale(%x, %y, 2, 0, 1, 4)\n  %r = call vm.builtin.make_tuple(%y)\n"
       "  ret %r\n}\n.func main(x, y) {\n  %args = call vm.builtin.make_tuple(%x, %y)\n"
@@ -292,7 +292,7 @@ TEST_F(CudaGraph, IsSeparateForEachCallingThread) {
 }
 
 // Each is refused with a sentence, and the VM works afterwards.
-TEST_F(CudaGraph, RefusesWhatCannotBePartOfIt) {
+TEST_F(CudaGraph, RefusesActionsThatCannotBeCaptured) {
   define("test.wait", [](const opd_value *, int32_t, opd_value *) { opdyno::sync(kDevice); });
   define("test.wait_stream", [](const opd_value *, int32_t, opd_value *) {
     void *const stream = opdyno::set_stream(kDevice, nullptr);
@@ -344,7 +344,7 @@ TEST_F(CudaGraph, RefusesWorkOfAnotherDevice) {
 }
 
 // Each kind has handles of its own, and they may be the same.
-TEST_F(CudaGraph, RefusesWorkOfAnotherDeviceWhoseStreamHasTheSameHandle) {
+TEST_F(CudaGraph, RefusesWorkOfAnotherDeviceWithAnEqualStreamHandle) {
   static void *handle = nullptr;
   opd_device_table table = memory_table();
   table.create_stream = [](void *, int32_t, void **out) -> opd_error * { return *out = handle, nullptr; };
@@ -473,10 +473,10 @@ TEST_F(CudaGraph, GivesAnErrorAndLosesNothing) {
   }
   for (const char *function : {"cuStreamBeginCapture", "cuStreamEndCapture", "cuGraphInstantiateWithFlags"})
     EXPECT_NE(
-        messages.find("function body cannot be captured as a graph of cuda:0: " + std::string(function) + " gave"),
+        messages.find("function body cannot be captured as a graph of cuda:0: " + std::string(function) + " returned"),
         messages.npos)
         << messages;
-  EXPECT_NE(messages.find("vm.builtin.cuda_graph.run_or_capture: cuGraphLaunch gave"), messages.npos) << messages;
+  EXPECT_NE(messages.find("vm.builtin.cuda_graph.run_or_capture: cuGraphLaunch returned"), messages.npos) << messages;
   use();
 }
 

@@ -23,7 +23,7 @@ Module kernels_with(const std::string &name, const std::vector<std::string> &tag
       text(format) + number(1) + text("scale") + text("scale") + list_of + list(tags) + number(0) + text(code));
 }
 
-TEST_F(RecordedCuda, TellsTheDriversProperties) {
+TEST_F(RecordedCuda, ReportsTheDriversProperties) {
   const auto number_of = [](opd_device_attr attr, int32_t id = 0) {
     return opdyno::device_attr({kDLCUDA, id}, attr).view().u.int64;
   };
@@ -314,7 +314,7 @@ TEST_F(RecordedCuda, LaunchesAsTheModulesTagsSay) {
       "launch scale 2x1x1 32x1x1 0 clusters of 2x1x1 programmatic in default\n");
 }
 
-TEST_F(RecordedCuda, AsksForMuchSharedMemoryOnce) {
+TEST_F(RecordedCuda, RequestsMuchSharedMemoryOnce) {
   const Tensor x = on(kDevice, std::vector<float>(64, 1));
   const Function scale =
       kernels_with("much_shared", {"blockIdx.x", "threadIdx.x", "tir.use_dyn_shared_memory"}).function("scale", 1);
@@ -328,10 +328,10 @@ TEST_F(RecordedCuda, AsksForMuchSharedMemoryOnce) {
   expect_throws(
       [&] { scale(x, x, 1.0, 0, 1, 32, 300000); }, OPD_CALL_FAILED,
       "kernel scale cannot be launched with 1 x 1 x 1 blocks of 32 x 1 x 1 threads and 300000 bytes of dynamic "
-      "shared memory: cuFuncSetAttribute gave CUDA_ERROR_INVALID_VALUE (1)");
+      "shared memory: cuFuncSetAttribute returned CUDA_ERROR_INVALID_VALUE (1)");
   expect_throws([&] { scale(x, x, 1.0, 0, 1, 32, int64_t{1} << 40); }, OPD_CALL_FAILED, "1099511627776 bytes");
   expect_throws([&] { scale(x, x, 1.0, 0, 1, 2048, 0); }, OPD_CALL_FAILED,
-                "cuLaunchKernel gave CUDA_ERROR_INVALID_VALUE (1)");
+                "cuLaunchKernel returned CUDA_ERROR_INVALID_VALUE (1)");
 }
 
 // The driver reads as many arguments as the code has: also more than kernels mostly have.
@@ -355,7 +355,7 @@ TEST_F(RecordedCuda, PassesAllArguments) {
   }
 }
 
-TEST_F(RecordedCuda, RefusesKernelsWhoseCodeTakesOtherParameters) {
+TEST_F(RecordedCuda, RefusesKernelsWithOtherParametersInTheirCode) {
   const Tensor x = on(kDevice, {1, 2, 3, 4});
   const Module few = kernels_with("few", {"blockIdx.x", "threadIdx.x"}, "ptx", kPtx, 3);
   expect_throws([&] { few.function("scale", 1)(x, x, 1.0, 1, 4); }, OPD_BAD_FORMAT,
@@ -367,7 +367,7 @@ TEST_F(RecordedCuda, RefusesKernelsWhoseCodeTakesOtherParameters) {
                 "parameter 2 of kernel scale is described with 4 bytes, but has 8 in its code");
 }
 
-TEST_F(RecordedCuda, TellsWhatTheDriverSaysOfCode) {
+TEST_F(RecordedCuda, ErrorsContainTheDriversMessageAboutCode) {
   const Tensor x = on(kDevice, {1, 2, 3, 4});
   const auto run = [&](const std::string &name, const std::string &format, const std::string &code) {
     kernels_with(name, {"blockIdx.x", "threadIdx.x"}, format, code).function("scale", 1)(x, x, 1.0, 0, 1, 4);
@@ -380,7 +380,7 @@ TEST_F(RecordedCuda, TellsWhatTheDriverSaysOfCode) {
   expect_throws([&] { run("hsaco", "hsaco", "x"); }, OPD_UNSUPPORTED, "has the format \"hsaco\"");
 }
 
-TEST_F(RecordedCuda, GivesTheDriverNoBytesThatItWouldReadBeyond) {
+TEST_F(RecordedCuda, RefusesCodeThatEndsEarlyBeforeTheDriverReadsIt) {
   const Tensor x = on(kDevice, {1, 2, 3, 4});
   int count = 0;
   const auto refuses = [&](const std::string &format, const std::string &code, const std::string &part) {
@@ -457,14 +457,14 @@ TEST_F(RecordedCuda, IsNotUsedInAChildOfFork) {
   EXPECT_EQ(read(*there), (std::vector<float>{1, 2, 3, 4})) << "the parent afterwards";
 }
 
-TEST_F(RecordedCuda, ReportsWhatFailedInAStreamWhenItIsWaitedFor) {
+TEST_F(RecordedCuda, ReportsAFailedKernelAtTheNextWait) {
   const DLDevice other = {kDLCUDA, 1};  // its context fails from here on
   const Function scale = kernels_with("illegal", {"blockIdx.x", "threadIdx.x"}).function("scale", 1);
   const Tensor x = on(other, {1, 2, 3, 4});
   Function::global("__tvm_set_device")(int{kDLCUDA}, 1);
   scale(x, x, 1.0, 0, 1, 1024);  // beyond the tensor
   expect_throws([&] { opdyno::sync(other); }, OPD_CALL_FAILED,
-                "cuCtxSynchronize gave CUDA_ERROR_ILLEGAL_ADDRESS (700): as the recording driver was told");
+                "cuCtxSynchronize returned CUDA_ERROR_ILLEGAL_ADDRESS (700): as the recording driver was told");
   Function::global("__tvm_set_device")(int{kDLCUDA}, 0);
 }
 

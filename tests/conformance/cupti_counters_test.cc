@@ -79,7 +79,7 @@ TEST_F(CountedCuda, HasTheCountsOfEachCallAndOfAllOfThem) {
 }
 
 // Each stretch begins and ends while the device has no work.
-TEST_F(CountedCuda, IsAskedForOneStretchAfterTheOther) {
+TEST_F(CountedCuda, MeasuresOneIntervalAfterTheOther) {
   const Function counted = [] {
     const std::vector<Collector> collectors = {counting({"first.sum"})};
     const std::vector<opd_collector *> handles = handles_of(collectors);
@@ -101,19 +101,20 @@ TEST_F(CountedCuda, IsAskedForOneStretchAfterTheOther) {
   EXPECT_GE(occurrences(cuda_driver::Recording::log(), "cuCtxSynchronize\n"), 2u);
 }
 
-TEST_F(CountedCuda, SaysWhyItCannotBe) {
+TEST_F(CountedCuda, ErrorsNameTheReasonWhyMetricsCannotBeMeasured) {
   EXPECT_EQ(error_of({"first.avg"}),
             "the counts of kernels are added up, so a metric of CUPTI must end with .sum, but first.avg does not");
   EXPECT_EQ(error_of({}),
             "the collector device counts on CUDA what is named: metrics of CUPTI, as sm__inst_executed.sum");
-  EXPECT_EQ(error_of({"costly.sum", "first.sum"}),
-            "kernels of cuda:0 cannot be counted: these 2 metrics need 3 runs of each kernel, but each runs once; name "
-            "fewer");
-  EXPECT_EQ(error_of({"unknown.sum"}).substr(0, 82),
-            "kernels of cuda:0 cannot be counted: cuptiProfilerHostConfigAddMetrics gave error ");
+  EXPECT_EQ(
+      error_of({"costly.sum", "first.sum"}),
+      "cannot measure 2 metrics on cuda:0: this needs 3 runs of each kernel, but a kernel runs only once; request "
+      "fewer metrics");
+  EXPECT_EQ(error_of({"unknown.sum"}).substr(0, 86),
+            "kernels of cuda:0 cannot be counted: cuptiProfilerHostConfigAddMetrics returned error ");
 }
 
-TEST_F(CountedCuda, TellsWhichCallFailedAndLosesNothing) {
+TEST_F(CountedCuda, NamesTheFailedCallAndFreesEverything) {
   for (const std::string function :
        {"ProfilerInitialize", "DeviceGetChipName", "ProfilerHostInitialize", "ProfilerHostConfigAddMetrics",
         "ProfilerHostGetConfigImageSize", "ProfilerHostGetConfigImage", "ProfilerHostGetNumOfPasses",
@@ -123,7 +124,7 @@ TEST_F(CountedCuda, TellsWhichCallFailedAndLosesNothing) {
         "ProfilerHostEvaluateToGpuValues"}) {
     cupti().fail(function);
     EXPECT_EQ(error_of({"first.sum"}), "kernels of cuda:0 cannot be counted: cupti" + function +
-                                           " gave CUPTI_ERROR_INSUFFICIENT_PRIVILEGES (35)");
+                                           " returned CUPTI_ERROR_INSUFFICIENT_PRIVILEGES (35)");
     cupti().fail("");
     EXPECT_EQ(cupti().num_alive(), 0u) << function;
   }

@@ -87,7 +87,7 @@ TEST_F(ReportedActivity, HasKernelsCopiesFillsAndOverhead) {
     EXPECT_NE(text_value(call_value(averages, row, "Name")), "CUPTI Buffer Flush");
 }
 
-TEST_F(ReportedActivity, KnowsTheRunsOfWork) {
+TEST_F(ReportedActivity, HasTheRunsOfWork) {
   const Vm vm = vm_on(kDevice, kernels_or_none("reported"));
   const Tensor x = on(kDevice, {1, 2, 3, 4});
   vm.call("main", x);
@@ -137,7 +137,7 @@ TEST_F(ReportedActivity, FindsCallsInOtherBuffers) {
     }
 }
 
-TEST_F(ReportedActivity, CountsWhatItCannotUse) {
+TEST_F(ReportedActivity, CountsInvalidRecordsAsDropped) {
   const opdyno::Profiler recorder = profiler();
   recorder.start();
   const uint64_t at = cupti().now();
@@ -156,7 +156,7 @@ TEST_F(ReportedActivity, CountsWhatItCannotUse) {
   EXPECT_GT(number_of(configuration_value(events, "Device clock error: cuda0 (us)")), 0);
 }
 
-TEST_F(ReportedActivity, NamesTheKindsOfOverheadThatItKnows) {
+TEST_F(ReportedActivity, NamesKnownKindsOfOverhead) {
   const opdyno::Profiler recorder = profiler();
   recorder.start();
   const uint64_t at = cupti().now();
@@ -199,7 +199,7 @@ TEST_F(ReportedActivity, RemembersManyCalls) {
   EXPECT_EQ(launchers_of(recorder.stop().report(OPD_TRACE_EVENTS)), expected);
 }
 
-TEST_F(ReportedActivity, KnowsNoCallsOfEarlierRecordings) {
+TEST_F(ReportedActivity, IgnoresCallsOfEarlierRecordings) {
   const opdyno::Profiler first = profiler(), second = profiler();
   first.start();
   uint64_t at = cupti().now();
@@ -241,7 +241,7 @@ TEST_F(ReportedActivity, IsRefusedWithTheReason) {
   cupti().refused_kind = 10;
   const opdyno::Profiler recorder = profiler();
   expect_throws([&] { recorder.start(); }, OPD_UNSUPPORTED,
-                "activity of CUDA devices is not reported: cuptiActivityEnable gave "
+                "activity of CUDA devices is not reported: cuptiActivityEnable returned "
                 "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES (35)");
   EXPECT_EQ(cupti().num_enabled(), 0u) << "nor anything else";
   cupti().refused_kind = 0;

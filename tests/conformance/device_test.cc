@@ -14,7 +14,7 @@
 
 using namespace opdyno_test;
 
-TEST_F(ADevice, ExistsAndTellsItsName) {
+TEST_F(ADevice, ExistsAndHasAName) {
   EXPECT_TRUE(opdyno::device_attr(device(), OPD_ATTR_EXIST).view().u.int64);
   EXPECT_FALSE(opdyno::device_attr(device(), OPD_ATTR_DEVICE_NAME).string().empty());
   for (const opd_device_attr attr : {OPD_ATTR_MULTI_PROCESSOR_COUNT, OPD_ATTR_MAX_THREADS_PER_BLOCK, OPD_ATTR_WARP_SIZE,
@@ -37,7 +37,7 @@ TEST_F(ADevice, WithAnInvalidNumberIsAbsentAndSaysWhy) {
   }
 }
 
-TEST_F(ADevice, GivesBackTheBytesThatItWasGiven) {
+TEST_F(ADevice, StoresBytesUnchanged) {
   for (const size_t count : {0u, 1u, 3u, 1000u, 1u << 18}) {
     const std::vector<float> values = counted(count);
     const Tensor there({static_cast<int64_t>(count)}, "float32", device());
@@ -169,7 +169,7 @@ TEST_F(ADevice, RunsKernelsOnPartsOfTensors) {
   EXPECT_EQ(read(whole), expected);
 }
 
-TEST_F(ADevice, SaysWhatIsWrongWithALaunch) {
+TEST_F(ADevice, NamesTheBadArgumentOfALaunch) {
   const Module kernels = kernels_or_none("wrong");
   if (!kernels) return end_without_kernels();
   const Function scale = kernels.function("scale", 1);

@@ -118,7 +118,7 @@ class ABreakingKernel : public AFaultyDevice {
 
 }  // namespace
 
-TEST_F(ABreakingKernel, IsAnErrorOfWhatWaitsForIt) {
+TEST_F(ABreakingKernel, IsAnErrorOfTheNextWait) {
   const Module module = program("waits");
   const Function fragile = module.function("fragile", 1);
   const Tensor x = on(device_, {1, 2}), there({2}, "float32", device_);
@@ -178,7 +178,7 @@ TEST_F(ABreakingKernel, IsAnErrorOfASessionThatGoesOn) {
   }
 }
 
-TEST_F(AFaultyDevice, NamesTheOperatorWhoseLaunchFailed) {
+TEST_F(AFaultyDevice, NamesTheOperatorWithTheFailedLaunch) {
   const DLDevice device = SimulatedDevice::get().device();
   const Vm vm = vm_on(device, kernels_or_none("launch"));
   const Tensor x = on(device, {1, 2, 3, 4});
@@ -244,7 +244,7 @@ TEST_F(AFaultyDevice, LeavesAChildOfForkAnEmptyTrack) {
   simulated.set_latency({});
 }
 
-TEST_F(AFaultyDevice, IsGivenAllThatALaunchSays) {
+TEST_F(AFaultyDevice, GetsAllFieldsOfALaunch) {
   static opd_kernel_launch launched;
   SimulatedDevice &simulated = SimulatedDevice::get();
   simulated.define("noted", [](SimulatedDevice &, const std::vector<std::string> &, const opd_kernel_launch &launch) {

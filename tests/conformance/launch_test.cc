@@ -216,7 +216,7 @@ TEST_F(ALaunch, IsOnTheDeviceThatTheHostCodeSet) {
   EXPECT_EQ(launched().size(), 1u);
 }
 
-TEST_F(ALaunch, NeedsAKernelWhoseParametersCanBePassed) {
+TEST_F(ALaunch, RefusesAKernelWithUnsupportedParameters) {
   const Module module = kernels_of(
       "odd", {{"first", {{kDLFloat, 16, 1}}, {}}, {"second", {}, {"tirx.use_a_new_thing"}}, {"third", {}, {}}});
   expect_throws([&] { module.function("first", 1); }, OPD_UNSUPPORTED,

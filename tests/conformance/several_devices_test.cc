@@ -115,7 +115,7 @@ TEST_F(ADevice, IsWaitedForByTheEvaluator) {
 
 // On both clocks, work that waits cannot take less than the wait, nor more than the whole measurement. The clocks may
 // differ by a hundredth.
-TEST_F(ADevice, TellsItsOwnTimesToTheEvaluator) {
+TEST_F(ADevice, IsTimedByItsOwnClockInTheEvaluator) {
   const Module kernels = kernels_or_none("timed");
   if (!kernels) return end_without_kernels();
   const Vm vm = vm_on(device(), kernels);

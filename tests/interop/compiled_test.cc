@@ -153,7 +153,7 @@ TEST(Compiled, ACancelledCallEndsAndTheVmStaysUsable) {
   }
 }
 
-TEST(Compiled, CallsAreNotLookedAtUntilSomebodyAsksWhatRuns) {
+TEST(Compiled, CallsAreNotObservedUntilTheRunningOperatorIsRequested) {
   for (const char *release : kReleases) {
     Handle<opd_cancel_token> cancel;
     check(opd_cancel_token_create(cancel.out()));
@@ -198,7 +198,7 @@ TEST(Compiled, CancellingACallStopsItBeforeTheNextKernel) {
   }
 }
 
-TEST(Compiled, CallsThatAreCancelledOrLateLeaveOthersAlone) {
+TEST(Compiled, CancelledAndLateCallsDoNotAffectOthers) {
   const Vm vm(Module::load(path("0.27")));
   const auto expected = answer(vm);
   Handle<opd_cancel_token> cancel;
@@ -273,7 +273,7 @@ TEST(Compiled, AnInstrumentSeesKernelsAndBuiltins) {
   EXPECT_EQ(answer(vm), expected);
 }
 
-TEST(Compiled, ACallFromWithinACallLeavesItItsRegisters) {
+TEST(Compiled, ANestedCallKeepsTheRegistersOfTheOuter) {
   const Vm other(Module::load(path("0.27"))), bytecode(Module::load(path("0.27", "")));
   const auto expected = answer(other);
   const Vm *outer = nullptr;
@@ -313,7 +313,7 @@ TEST(Compiled, ARegisterBeyondThoseThatTheExecutableStatesIsAnError) {
   expect_throws([&] { answer(vm); }, OPD_OUT_OF_RANGE, "was given item 2 of a list that has no such");
 }
 
-TEST(Compiled, AProgramThatNeedsABuiltinThatIsNotOfferedIsRefusedByName) {
+TEST(Compiled, AProgramIsRefusedWithTheNameOfAMissingBuiltin) {
   Function builtin;
   check(opd_function_get_global("vm.builtin.alloc_tensor", builtin.out()));
   check(opd_function_remove_global("vm.builtin.alloc_tensor"));

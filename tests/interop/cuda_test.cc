@@ -120,7 +120,7 @@ TEST_F(AProgramForCuda, LaunchesItsGraph) {
 // each.
 using AKeptProgramForCuda = AProgramForCuda;
 
-TEST_F(AKeptProgramForCuda, IsWhatLaterLoadsUse) {
+TEST_F(AKeptProgramForCuda, IsUsedByLaterLoads) {
   emulate_kernels("norms");
   const std::string one = fresh_directory("kept_one"), two = fresh_directory("kept_two");
   expect_answers(kDevice, "norms", call_keeping(one, kDevice, "norms"), "compiled");

@@ -29,7 +29,7 @@ TEST_P(Replay, GivesTvmsAnswers) {
 }
 
 #ifndef OPDYNO_INTEROP_LINKED  // code that is part of the program cannot be kept in a file
-TEST_P(Replay, CallsThatAreRecordedAreMadeAgain) {
+TEST_P(Replay, RecordedCallsAreRepeated) {
   define_host_functions();
   const Artifact artifact(GetParam());
   if (!artifact.vm()) return;

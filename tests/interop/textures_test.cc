@@ -199,7 +199,7 @@ TEST_F(ATextureScope, ReadsHalfPrecision) {
 }
 
 // A storage of the tensor's shape, one that is counted in bytes, and one of the other kind.
-TEST_F(ATextureScope, IsWhatProgramsAllocate) {
+TEST_F(ATextureScope, IsAllocatedByPrograms) {
   const std::string shape = "shape(2, 3, 5, 7, 4)", image = "\"global.texture-nhwc\"";
   const auto program = [&](const std::string &storage, const std::string &tensor) {
     return ".func main(x) {\n  %i = call vm.builtin.to_device(%x, 4, 0, " + image +
@@ -282,7 +282,7 @@ TEST_F(ATextureScope, AppliesToConstants) {
   EXPECT_EQ(floats_in(Tensor::of(vm.call("main"))), expected);
 }
 
-TEST_F(ATextureScope, SaysWhatItDoesNotTake) {
+TEST_F(ATextureScope, RefusesUnsupportedTensors) {
   expect_throws(
       [&] {
         moved(numbers({2, 3, 4}, "float64"), "global.texture");

@@ -203,7 +203,7 @@ void main() { to[gl_WorkGroupID.x] += 1; })");
   for (int i = 0; i < 3; ++i) EXPECT_EQ(host.data<int64_t>()[i], (int64_t{1} << 40) + 996);
 }
 
-TEST_F(AProgramForVulkan, SaysWhatIsWrongWithItsKernels) {
+TEST_F(AProgramForVulkan, NamesTheProblemOfItsKernels) {
   const Tensor x = there_are(std::vector<float>(4));
   int count = 0;
   const auto refused = [&](const std::string &code, opd_code kind, const std::string &problem,
@@ -247,7 +247,7 @@ void main() { imageStore(image, ivec2(0), vec4(1)); })")),
   }());
 }
 
-TEST_F(AProgramForVulkan, SaysWhatIsWrongWithALaunch) {
+TEST_F(AProgramForVulkan, NamesTheProblemOfALaunch) {
   const Module module = scale_module("launches", vulkan_code(scale_spirv()));
   const Function scale = module.function("scale", 1);
   const Tensor x = there_are(std::vector<float>(64));
@@ -268,7 +268,7 @@ TEST_F(AProgramForVulkan, SaysWhatIsWrongWithALaunch) {
 }
 
 // Copies of more than the buffer that the host shares with the device.
-TEST_F(AProgramForVulkan, CopiesMuch) {
+TEST_F(AProgramForVulkan, CopiesMoreThanItsStagingBufferHolds) {
   std::vector<float> values(5'000'001);
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 65537);
   const Tensor first = there_are(values), second({static_cast<int64_t>(values.size())}, "float32", kDevice);

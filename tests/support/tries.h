@@ -1,4 +1,4 @@
-// Numbered tries, each of which may end its process: they run in children, one after the other.
+// Numbered tries, each of which may crash or exit its process: they run in children, one after the other.
 #pragma once
 #include <signal.h>
 #include <sys/mman.h>
@@ -19,7 +19,7 @@ struct Tries {
     int status;  // waitpid's
   };
   size_t accepted = 0, refused = 0;
-  std::vector<End> ends;  // what ended its process, or took too long
+  std::vector<End> ends;  // tries that ended their process, or took too long
 
   /** What happened, for a message; `name` tells what a number stands for. */
   template <class Name>

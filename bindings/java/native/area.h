@@ -10,7 +10,7 @@ namespace opdjava {
 // A stack of frames for one native thread, which owns it until it ends. Frames of nested callbacks follow each other.
 class CallbackArea {
  public:
-  static CallbackArea *of_thread();  // null if memory is short
+  static CallbackArea *of_thread();  // null if there is no memory
 
   opd_value *memory() { return values_; }
   static constexpr jlong kBytes = 128 * sizeof(opd_value);

@@ -234,7 +234,7 @@ bool from_dlpack(PyObject *object, opd_tensor **out_tensor) {
                                     : opd_tensor_from_dlpack(managed, out_tensor);
     taken = !error && PyCapsule_SetName(capsule, "used_dltensor") == 0;
   } else {
-    PyErr_SetString(PyExc_ValueError, "__dlpack__ gave no capsule of a tensor, or one that was used already");
+    PyErr_SetString(PyExc_ValueError, "__dlpack__ returned no capsule of a tensor, or one that was used already");
   }
   Py_DECREF(capsule);
   if (error) raise(error);
@@ -435,7 +435,7 @@ bool Arguments::view_nested(PyObject *object, opd_value *out, int what) {
 // Converts a number of items to C's type; -1 with an exception set if it does not fit.
 int32_t count_of(size_t count) {
   if (count <= INT32_MAX) return static_cast<int32_t>(count);
-  PyErr_Format(PyExc_OverflowError, "a container can have at most 2147483647 items, but is given %zu", count);
+  PyErr_Format(PyExc_OverflowError, "a container can have at most 2147483647 items, but would have %zu", count);
   return -1;
 }
 

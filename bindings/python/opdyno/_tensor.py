@@ -217,7 +217,7 @@ def empty(shape: Any, dtype: Any = "float32", device: Device | str | None = None
     """Makes a tensor with uninitialised elements, compact and aligned to 64 bytes.
 
     `shape`: ints; `dtype`: see `DataType`; `device`: a Device or its name. Default: the CPU. `mem_scope` is not used.
-    ValueError for a negative size; `Error` if memory is short or the device is absent. Source: TVM's runtime.empty.
+    ValueError for a negative size; `Error` if memory cannot be allocated or the device is absent. Source: TVM's runtime.empty.
     """
     return _native.opd_tensor_create(shape, dtype, device if device is not None else _CPU)
 

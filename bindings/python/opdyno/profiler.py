@@ -280,7 +280,7 @@ class _KinetoProfile(Forms):
         """The last recording that ended. If it is in a file, this reads it."""
         if self._is_in_file:
             if self._state_of_file() != self._file_state:
-                raise RuntimeError(f"{self._file} was written anew since the recording ended; load() reads what it has now")
+                raise RuntimeError(f"{self._file} was written again since the recording ended; load() reads what it has now")
             self._trace, self._is_in_file = _native.opd_trace_load(self._file), False
         return super().trace
 
@@ -388,7 +388,9 @@ class profile(_KinetoProfile):  # noqa: N801  torch.profiler's name
         if not isinstance(action, ProfilerAction):
             name = getattr(action, "name", None)  # an action of torch
             if name not in ProfilerAction.__members__:
-                raise TypeError(f"a schedule must give a ProfilerAction, but gave {action!r} for step {self.step_num}")
+                raise TypeError(
+                    f"a schedule must return a ProfilerAction, but returned {action!r} for step {self.step_num}"
+                )
             action = ProfilerAction[str(name)]
         return action
 

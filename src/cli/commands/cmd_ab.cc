@@ -188,7 +188,7 @@ void live(int requests, int answers, const Args &args, std::atomic<bool> &has_su
 }
 
 // Addresses decide which data compete for one place in a cache, and which branches for one in the predictor. So they
-// change the time of an operator by some percent. Here heap, stack, and mappings that fit into no hole are moved by
+// change the time of an operator by a few percent. Here heap, stack, and mappings that fit into no hole are moved by
 // random distances, so that the effect differs between worker processes and averages out.
 void live_elsewhere(int requests, int answers, const Args &args, std::atomic<bool> &has_successor) {
   constexpr size_t kUnit = 16, kHeapUnits = 4096, kStackUnits = 256, kPages = 4096;  // 16 bytes: the heap's alignment

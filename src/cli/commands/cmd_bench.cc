@@ -35,7 +35,7 @@ void read_warmup(const std::string &text, opd_evaluator_options &options) {
 int64_t flush_bytes(const std::string &text, uint64_t given) {
   const uint64_t bytes = text.empty() ? last_level_cache_bytes() : given;
   if (bytes == 0)
-    fail_usage("the system does not tell how large the last-level cache is; say it, as --flush-cache=64M");
+    fail_usage("the system does not report the size of the last-level cache; give it, as --flush-cache=64M");
   const Value memory = opdyno::device_attr({kDLCPU, 0}, OPD_ATTR_AVAILABLE_GLOBAL_MEMORY);
   const opd_value view = memory.view();
   if (view.type == OPD_INT && bytes > static_cast<uint64_t>(view.u.int64) / 2)

@@ -160,7 +160,8 @@ std::string kept_operator(const std::string &path) {
   return call == std::string::npos ? "?" : text.substr(call + 5, text.find('(', call) - call - 5);
 }
 
-// The call may end its process, so it runs in a child process. The file then shows what the call was about to do.
+// The call may crash or exit its process, so it runs in a child process. The file then shows what the call was about to
+// do.
 Exit minimise(const Args &args, Replayer &replayer) {
   const pid_t child = ::fork();
   if (child < 0) fail_errno("cannot start a process for", args.words()[0], errno);

@@ -26,7 +26,7 @@ class Probe {
       : child_(std::exchange(from.child_, -1)),
         answers_(std::move(from.answers_)),
         problem_(std::move(from.problem_)) {}
-  ~Probe();  // ends the process and all that it started
+  ~Probe();  // kills the process and its child processes
 
   static constexpr std::string_view kTooLate = "did not end in time";
   struct Answer {

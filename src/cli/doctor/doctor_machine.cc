@@ -114,7 +114,7 @@ Check check_clock() {
   const std::string directory = "/sys/devices/system/clocksource/clocksource0/";
   const std::string source = system_line(directory + "current_clocksource"), name = shown(source);
   const std::string others = system_line(directory + "available_clocksource");
-  if (source.empty()) return {"clock", State::limited, cat("the kernel does not tell its clock source"), ""};
+  if (source.empty()) return {"clock", State::limited, cat("the kernel does not report its clock source"), ""};
   const std::string processor = system_text("/proc/cpuinfo");
   const bool is_x86 =
       processor.find("GenuineIntel") != processor.npos || processor.find("AuthenticAMD") != processor.npos;
@@ -159,7 +159,7 @@ Check check_quota() {
     return {"quota", State::ok, cat("the quota of ", quota.value, " covers those that this process may use"), ""};
   const std::string container = container_name();
   return {"quota", State::limited,
-          cat("the control group gives ", quota.value,
+          cat("the control group allows ", quota.value,
               ", fewer than this process may use: all threads stop for the rest of each period"),
           container.empty()           ? "sudo systemctl set-property UNIT CPUQuota="
           : container == "Kubernetes" ? "kubectl set resources deployment NAME --limits=cpu=$(nproc)"

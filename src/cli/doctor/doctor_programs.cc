@@ -195,7 +195,7 @@ Check judge_tvm(const std::string &python, const Packages &found, const std::vec
   if (package.empty()) {
     if (const auto place = found.places.find("tvm"); place != found.places.end())
       return {"tvm", State::limited,
-              cat("TVM in ", place->second, " does not tell its version; artifacts of ", range, " load here"), ""};
+              cat("TVM in ", place->second, " does not state its version; artifacts of ", range, " load here"), ""};
     return {"tvm", State::missing,
             cat("Python ", found.python, " (", python, ") has no TVM; running its artifacts needs none"), fitting};
   }

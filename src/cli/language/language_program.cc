@@ -239,7 +239,7 @@ Value LanguageInputs::make_weights(const LanguageFunction &function, const Langu
   const std::string where = where_of(function, param);
   const size_t wanted = param.tensors.size();
   if (!params_ && wanted == 0)
-    fail_usage(cat(where, ": the program does not tell which tensors it has; give them, as --params FILE"));
+    fail_usage(cat(where, ": the program does not state which tensors it has; give them, as --params FILE"));
   if (params_ && wanted != 0 && params_.size() != wanted)
     fail_usage(cat(where, " takes ", counted(static_cast<int64_t>(wanted), "tensor"), ", but ", *path_, " has ",
                    params_.size()));
@@ -272,7 +272,7 @@ Value LanguageInputs::weight_of(const LanguageFunction &function, const Language
       Tensor tensor = attempt(Exit::failed, *path_, [&] { return params_.get_tensor(param.name.c_str()); });
       return found->second = Value::of(maker_.to_device(std::move(tensor)));
     }
-  if (param.tensors.empty()) fail_usage(cat(where, ": the program does not tell its shape; give it by --params"));
+  if (param.tensors.empty()) fail_usage(cat(where, ": the program does not state its shape; give it by --params"));
   return found->second = Value::of(random_tensor(param.tensors[0], where, made_.size()));
 }
 

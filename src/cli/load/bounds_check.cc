@@ -108,9 +108,9 @@ class GuardedBlock {
 
 // ---- a handler of the signal that accesses to these pages raise
 
-// Watches a call: a segmentation fault ends the process with a message that names the call. If the address is in the
-// guards of a block, the message names the block, too. `names`: names of the blocks. All arguments must outlive the
-// watch. Watches nest.
+// Watches a call: after a segmentation fault, the process exits with a message that names the call. If the address is
+// in the guards of a block, the message names the block, too. `names`: names of the blocks. All arguments must outlive
+// the watch. Watches nest.
 class FaultWatch {
  public:
   FaultWatch(const std::string &call, std::span<const GuardedBlock> blocks, std::span<const std::string> names);
@@ -148,7 +148,7 @@ const char *access_verb(const void *context) {
 // Runs in a signal handler: it allocates no memory and uses only system calls.
 void on_fault(int number, siginfo_t *info, void *context) {
   const FaultWatch *watch = watched.load();
-  if (!watch) {  // not from a kernel: the fault occurs again, and ends the process as usual
+  if (!watch) {  // not from a kernel: the fault occurs again, and kills the process as usual
     signal(number, SIG_DFL);
     return;
   }
@@ -301,7 +301,7 @@ void check_equal(const Copies &a, const Copies &b, const std::vector<Shared> &me
     const std::span<const std::byte> one = a.blocks()[i].bytes(), other = b.blocks()[i].bytes();
     const size_t at = static_cast<size_t>(std::mismatch(one.begin(), one.end(), other.begin()).first - one.begin());
     if (at == one.size()) continue;
-    fail_check(cat(kernel, " gave different results, from byte ", at, " on of ", memory[i].name,
+    fail_check(cat(kernel, " computed different results, from byte ", at, " on of ", memory[i].name,
                    ", in two calls with equal tensors: it reads memory outside them, or its results depend on more "
                    "than its arguments"));
   }

@@ -123,7 +123,7 @@ SharedMemory<SharedSession> share_session();
 
 // The operator that ran, according to the process; "": none.
 std::string noted_operator(const SharedSession &shared);
-// Notes the reason for the message to the client. Called if the server ends the process, or if the process has ended.
+// Notes the reason for the message to the client. Called if the server kills the process, or if the process has ended.
 void note_reason(SharedSession &shared, const std::string &reason);
 // Tells the client why the process has ended, unless the process has told it. Does not wait.
 void tell_end(int connection, const SharedSession &shared);

@@ -33,7 +33,7 @@ class Args {
   Args without(std::initializer_list<std::string_view> names) const;  // a copy without these options
   Args of_b() const;  // the values of --b-device and --b-params become those of --device and --params
 
-  // Typed values. A text of another type fails with Exit::usage and the option's name.
+  // Typed values. If the text cannot be converted, the error has Exit::usage and names the option.
   int64_t integer(std::string_view name, int64_t otherwise, int64_t least, int64_t most) const;
   double real(std::string_view name, double otherwise) const;  // a number ≥ 0
   std::optional<int64_t> duration_ns(std::string_view name) const;

@@ -48,8 +48,8 @@ void print(std::string_view text);
 bool is_output_closed();  // whether texts were dropped
 // Writes to standard error. Failures are ignored, because they cannot be reported anywhere.
 void print_message(std::string_view text);
-// If a mapped file is cut short, reading it ends the process with SIGBUS. The program then names the file. Called once,
-// before anything is read.
+// If a mapped file is cut short, reading it kills the process with SIGBUS. The program then names the file. Called
+// once, before anything is read.
 void report_bus_errors();
 // Gives a closed standard stream a descriptor that can be neither read nor written, as before. Otherwise the next
 // opened file would get its number, and would be read or written in its place. Called once, at the start.

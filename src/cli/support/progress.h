@@ -1,5 +1,5 @@
-// Threads that run beside a long call: a progress line on the terminal, and a watchdog that ends the process beyond the
-// time limit.
+// Threads that run beside a long call: a progress line on the terminal, and a watchdog that makes the process exit at
+// the time limit.
 #pragma once
 #include <chrono>
 #include <condition_variable>

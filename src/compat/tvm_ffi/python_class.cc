@@ -146,7 +146,7 @@ Value make_setter(Args args) {
   const auto type = static_cast<int32_t>(as_int(args[0], "the type"));
   auto *converter = reinterpret_cast<void *>(as_int(args[1], "the converter"));
   const auto convert = reinterpret_cast<Convert>(as_int(args[2], "the converter's function"));
-  require(convert, "ffi.MakeFieldSetter was given no function");
+  require(convert, "ffi.MakeFieldSetter: the converter's function must not be NULL");
   return checked_function("a field's setter", 2, [=](Args given) {
     if (given[0].type != OPD_POINTER) fail_type("the place of a field", "void*", given[0]);
     View converted = opd_none();

@@ -147,8 +147,8 @@ void check_stop(CancelReason reason) {
 
 Ref<Error> launch_tasks(ParallelTask task, void *data, int32_t num_task) {
   if (num_task < 0 || num_task > WorkerSet::kMaxTasks)
-    fail(OPD_OUT_OF_RANGE, "a parallel launch can have 1 to ", WorkerSet::kMaxTasks,
-         " tasks, or 0 for as many as are free, but was given ", num_task);
+    fail(OPD_OUT_OF_RANGE, "num_task must be 1 to ", WorkerSet::kMaxTasks, ", or 0 for all free threads, but is ",
+         num_task);
   const bool gang = num_task > 0;
   // Inside a task the flag is not used: other tasks may wait for this one at a barrier, so it runs to its end.
   const CancelFlag *stop = thread_state().parallel_depth > 0 ? nullptr : thread_state().stop;

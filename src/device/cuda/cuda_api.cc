@@ -31,9 +31,10 @@ void find_functions(Api &api) {
 void Api::open() {
   find_functions(*this);
   if (!absence.empty()) return;
-  if (const Status status = cuInit(0)) absence = concat("libcuda.so.1 is here, but cuInit gave ", status_name(status));
+  if (const Status status = cuInit(0))
+    absence = concat("libcuda.so.1 is here, but cuInit returned ", status_name(status));
   else if (const Status failure = cuDriverGetVersion(&version))
-    absence = concat("libcuda.so.1 is here, but cuDriverGetVersion gave ", status_name(failure));
+    absence = concat("libcuda.so.1 is here, but cuDriverGetVersion returned ", status_name(failure));
 }
 
 std::string Api::status_name(Status status) const {
@@ -46,7 +47,7 @@ std::string Api::status_name(Status status) const {
 void Api::check(Status status, const char *function) const {
   if (status == kSuccess) [[likely]]
     return;
-  fail(status == kOutOfMemory ? OPD_OUT_OF_MEMORY : OPD_CALL_FAILED, function, " gave ", status_name(status));
+  fail(status == kOutOfMemory ? OPD_OUT_OF_MEMORY : OPD_CALL_FAILED, function, " returned ", status_name(status));
 }
 
 std::vector<std::string> toolkits() {

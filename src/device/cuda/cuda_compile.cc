@@ -114,7 +114,7 @@ const Nvrtc &Nvrtc::get(int32_t driver_version) {
 
 void Nvrtc::check(int32_t status, const char *function) const {
   if (status) [[unlikely]]
-    fail(OPD_CALL_FAILED, function, " gave ", nvrtcGetErrorString(status), " (", status, ")");
+    fail(OPD_CALL_FAILED, function, " returned ", nvrtcGetErrorString(status), " (", status, ")");
 }
 
 // ---- compilation
@@ -219,9 +219,9 @@ class Job {
   Job(const Nvrtc &nvrtc, int32_t compute_version, std::string_view source, std::string_view origin)
       : nvrtc_(nvrtc), origin_(origin) {
     if (const size_t nul = source.find('\0'); nul != source.npos)
-      fail(OPD_BAD_FORMAT, origin, ": byte ", nul, " of the source for CUDA is NUL, but source is text");
+      fail(OPD_BAD_FORMAT, "the CUDA source of ", origin, " must be text, but has a NUL byte at offset ", nul);
     if (!nvrtc.absence.empty())
-      fail(OPD_UNSUPPORTED, "the kernels of ", origin, " are source for CUDA: ", nvrtc.absence);
+      fail(OPD_UNSUPPORTED, "the kernels of ", origin, " are CUDA source, which needs NVRTC: ", nvrtc.absence);
     const auto &known = nvrtc.architectures;
     const auto next = std::upper_bound(known.begin(), known.end(), compute_version);
     if (next == known.begin())

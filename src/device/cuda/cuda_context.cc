@@ -123,7 +123,7 @@ class BlockStreams {
   explicit BlockStreams(const DeviceContext &device);  // throws; lives as long as the device
   BlockStreams(const BlockStreams &) = delete;
 
-  Address allocate(size_t bytes);  // 0 if memory is short
+  Address allocate(size_t bytes);  // 0 if there is no memory
   void free(Address block);        // throws if freeing fails
   void settle() {                  // waits until all returned blocks are free
     device_.api().check(device_.api().cuStreamSynchronize(freeing_), "cuStreamSynchronize");

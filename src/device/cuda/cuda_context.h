@@ -211,7 +211,7 @@ std::string absence_of_cuda_device(int32_t id);  // reason for the absence; one 
 
 // Memory blocks. If the driver and the device have stream-ordered memory, a returned block becomes free when the device
 // has completed the earlier work. The host does not wait for that.
-void *allocate_block(const DeviceContext &device, size_t bytes);  // null if memory is short; throws
+void *allocate_block(const DeviceContext &device, size_t bytes);  // null if there is no memory; throws
 void free_block(const DeviceContext &device, void *data) noexcept;
 size_t free_bytes(const DeviceContext &device);  // waits until all returned blocks are free; throws
 

@@ -130,7 +130,7 @@ class CudaKernel final : public DeviceKernel {
     const bool has_clusters = launch.cluster != std::array<uint32_t, 3>{1, 1, 1};
     fail(OPD_CALL_FAILED, "kernel ", name_, " cannot be launched with ", sizes_text(launch.grid), " blocks of ",
          sizes_text(launch.block), " threads and ", launch.dynamic_shared_bytes, " bytes of dynamic shared memory",
-         has_clusters ? concat(" in clusters of ", sizes_text(launch.cluster)) : "", ": ", function, " gave ",
+         has_clusters ? concat(" in clusters of ", sizes_text(launch.cluster)) : "", ": ", function, " returned ",
          device_.api().status_name(status));
   }
 
@@ -171,7 +171,7 @@ class CudaProgram final : public DeviceProgram {
     const CurrentContext current(device_);
     Function *function = nullptr;
     const Status status = api.cuModuleGetFunction(&function, module_, name.c_str());
-    if (status == kNotFound) fail(OPD_NOT_FOUND, "the code for CUDA in ", origin_, " has no kernel ", name);
+    if (status == kNotFound) fail(OPD_NOT_FOUND, "the CUDA code in ", origin_, " has no kernel ", name);
     api.check(status, "cuModuleGetFunction");
     return std::make_unique<CudaKernel>(device_, function, name);
   }
@@ -282,7 +282,7 @@ std::string checked_image(const DeviceCode &code) {
   else if (code.format == "cubin") check_cubin(code.code, what.c_str());
   else if (code.format == "fatbin") check_fatbin(code.code, what.c_str());
   else
-    fail(OPD_UNSUPPORTED, "the code for CUDA in ", code.origin, " has the format \"", code.format,
+    fail(OPD_UNSUPPORTED, "the CUDA code in ", code.origin, " has the format \"", code.format,
          "\"; this build reads \"cuda\", which is source, \"ptx\", \"cubin\" and \"fatbin\"");
   return std::string(code.code);
 }

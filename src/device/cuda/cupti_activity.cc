@@ -189,7 +189,7 @@ constexpr size_t kBufferBytes = size_t{1} << 20, kBufferAlignment = 8;
 
 void request_buffer(uint8_t **buffer, size_t *size, size_t *most_records) {
   *buffer = static_cast<uint8_t *>(std::aligned_alloc(kBufferAlignment, kBufferBytes));
-  *size = *buffer ? kBufferBytes : 0;  // if memory is short, CUPTI drops records and counts them
+  *size = *buffer ? kBufferBytes : 0;  // if there is no memory, CUPTI drops records and counts them
   *most_records = 0;
 }
 void take_buffer(cupti::Context *, uint32_t, uint8_t *buffer, size_t size, size_t valid) {

@@ -44,7 +44,7 @@ std::string Api::status_name(Status status) const {
 
 void Api::check(Status status, const char *function) const {
   if (status)
-    fail(OPD_UNSUPPORTED, "activity of CUDA devices is not reported: ", function, " gave ", status_name(status));
+    fail(OPD_UNSUPPORTED, "activity of CUDA devices is not reported: ", function, " returned ", status_name(status));
 }
 
 void RangeApi::open() {

@@ -78,9 +78,8 @@ class CuptiCounterSet final : public DeviceCounterSet {
     passes.bytes = config_.size(), passes.config = config_.data();
     OPD_CALL(cuptiProfilerHostGetNumOfPasses, passes);
     if (passes.passes != 1)
-      fail(OPD_UNSUPPORTED, "kernels of cuda:", device_.number(), " cannot be counted: these ",
-           counted(names_.size(), "metric"), " need ", passes.passes,
-           " runs of each kernel, but each runs once; name fewer");
+      fail(OPD_UNSUPPORTED, "cannot measure ", counted(names_.size(), "metric"), " on cuda:", device_.number(),
+           ": this needs ", passes.passes, " runs of each kernel, but a kernel runs only once; request fewer metrics");
   }
   void enable() {
     const CurrentContext current(device_);
@@ -177,7 +176,7 @@ class CuptiCounterSet final : public DeviceCounterSet {
   template <class Params>
   void call(cupti::Status (*function)(Params *), const char *name, Params &params) const {
     if (const cupti::Status status = function(&params))
-      fail(OPD_UNSUPPORTED, "kernels of cuda:", device_.number(), " cannot be counted: ", name, " gave ",
+      fail(OPD_UNSUPPORTED, "kernels of cuda:", device_.number(), " cannot be counted: ", name, " returned ",
            cupti::Api::get().status_name(status));
   }
 

@@ -11,8 +11,8 @@
 namespace opd {
 
 Allocator &Allocator::of(DLDevice device, opd_allocator_kind kind) {
-  require(kind == OPD_ALLOCATOR_NAIVE || kind == OPD_ALLOCATOR_POOLED, "there is no allocator of kind ",
-          static_cast<int>(kind), "; use 1 (naive) or 2 (pooled)");
+  require(kind == OPD_ALLOCATOR_NAIVE || kind == OPD_ALLOCATOR_POOLED,
+          "the kind of an allocator must be 1 (naive) or 2 (pooled), but is ", static_cast<int>(kind));
   return DeviceMemory::of(device).allocator(kind);
 }
 

@@ -52,7 +52,7 @@ void set_memory_hooks(const opd_memory_hooks *hooks);
 
 // Scratch memory of kernels: last in, first out, cached per thread. Implements the contract of
 // TVMBackendAllocWorkspace.
-void *allocate_workspace(DLDevice device, size_t bytes) noexcept;  // 64-byte aligned; null if memory is short
+void *allocate_workspace(DLDevice device, size_t bytes) noexcept;  // 64-byte aligned; null if there is no memory
 bool free_workspace_block(DLDevice device, void *data) noexcept;   // false if it is not a block of this thread
 
 // Frees the calling thread's idle blocks. After DeviceMemory::trim(), other threads free theirs at their next use.

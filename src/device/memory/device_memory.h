@@ -21,9 +21,9 @@ class DeviceMemory {
 
   Allocator &allocator(opd_allocator_kind kind) { return *(kind == OPD_ALLOCATOR_POOLED ? pooled_ : naive_); }
 
-  // Allocates a block from the backend. If memory is short, empties the pools and tries again. `size` is a multiple of
-  // 64.
-  void *take(size_t size);                      // null if memory is short
+  // Allocates a block from the backend. If there is no memory, empties the pools and tries again. `size` is a multiple
+  // of 64.
+  void *take(size_t size);                      // null if there is no memory
   void *take(const ImageShape &image);          // the same; throws if the device cannot have it
   void give(void *data, size_t size) noexcept;  // if the calling thread captures a graph, the graph gets the block
   void end_reads(const void *data) noexcept { backend_.end_reads(data); }  // call it before a returned block is reused

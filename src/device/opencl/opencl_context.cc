@@ -76,7 +76,7 @@ void check(cl_int status, const char *function) {
     return;
   const bool is_memory =
       status == CL_MEM_OBJECT_ALLOCATION_FAILURE || status == CL_OUT_OF_HOST_MEMORY || status == CL_OUT_OF_RESOURCES;
-  fail(is_memory ? OPD_OUT_OF_MEMORY : OPD_CALL_FAILED, function, " gave ", status_name(status));
+  fail(is_memory ? OPD_OUT_OF_MEMORY : OPD_CALL_FAILED, function, " returned ", status_name(status));
 }
 
 // ---- devices

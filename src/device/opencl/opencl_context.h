@@ -172,8 +172,8 @@ class OpenClTimer final : public DeviceTimer {
   uint64_t elapsed_ns() override {
     const uint64_t begin = time_of(begin_), end = time_of(end_);
     if (begin == 0 || end < begin)  // some drivers report no times for markers
-      fail(OPD_CALL_FAILED, "the driver of opencl:", context_.number(), " gave markers the times ", begin, " and ",
-           end);
+      fail(OPD_CALL_FAILED, "the driver of opencl:", context_.number(),
+           " reported invalid times for two markers: begin ", begin, ", end ", end);
     return end - begin;
   }
 

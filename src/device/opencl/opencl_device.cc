@@ -102,7 +102,7 @@ void copy_between_images(const DeviceContext &device, cl_command_queue queue, co
   }
 }
 
-// Returns null if memory is short. Throws for a shape or dtype that the device does not support.
+// Returns null if there is no memory. Throws for a shape or dtype that the device does not support.
 cl_mem create_image(const DeviceContext &device, const ImageShape &shape) {
   const cl_image_format format{CL_RGBA, channel_of(shape.dtype, device.number())};
   const Sizes sizes{static_cast<size_t>(shape.width), static_cast<size_t>(shape.height),

@@ -85,12 +85,12 @@ class OpenClKernel final : public DeviceKernel {
   }
   void check_argument(size_t i, cl_int status) const {
     if (status) [[unlikely]]
-      fail(OPD_CALL_FAILED, "kernel ", name_, " does not take argument ", i, ": clSetKernelArg gave ",
+      fail(OPD_CALL_FAILED, "kernel ", name_, " does not take argument ", i, ": clSetKernelArg returned ",
            status_name(status));
   }
   [[noreturn]] void fail_launch(cl_int status, const KernelLaunch &launch) const {
     fail(OPD_CALL_FAILED, "kernel ", name_, " cannot be launched with ", sizes_text(launch.grid), " groups of ",
-         sizes_text(launch.block), " items: clEnqueueNDRangeKernel gave ", status_name(status));
+         sizes_text(launch.block), " items: clEnqueueNDRangeKernel returned ", status_name(status));
   }
 
   const DeviceContext &context_;
@@ -195,7 +195,7 @@ class KeptBinary {
 
 std::unique_ptr<DeviceProgram> build_program(const DeviceContext &context, const DeviceCode &code) {
   if (code.format != "cl")
-    fail(OPD_UNSUPPORTED, "the code for OpenCL in ", code.origin, " has the format \"", code.format,
+    fail(OPD_UNSUPPORTED, "the OpenCL code in ", code.origin, " has the format \"", code.format,
          "\"; this build reads \"cl\", which is source");
   const KeptSignalHandlers kept;
   const KeptBinary binary(context, code);

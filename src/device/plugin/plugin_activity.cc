@@ -22,7 +22,7 @@ WorkKind work_kind_of(opd_activity_kind kind) {
   return static_cast<WorkKind>(kind);
 }
 
-// Returns an empty launcher if memory is short.
+// Returns an empty launcher if there is no memory.
 WorkLauncher launcher_or_none() noexcept try { return launcher_of_work(); } catch (const std::bad_alloc &) {
   return {};
 }
@@ -64,7 +64,7 @@ uint64_t PluginActivity::Submission::outer_number() const {
   return 0;
 }
 
-// If memory is short, the work is reported without its launch.
+// If memory cannot be allocated, the work is reported without its launch.
 void PluginActivity::Submission::note(uint64_t end) noexcept try {
   const std::scoped_lock lock(activity_.guard_);
   activity_.launches_.add(number_, {by_, {begin_, end}, stream_});

@@ -17,7 +17,7 @@ class PluginEvent {
  public:
   PluginEvent(const opd_device_table &table, int32_t device, void *stream) : table_(table), device_(device) {  // throws
     check(table.record_event(table.user_data, device, stream, &event_));
-    if (!event_) fail(OPD_CALL_FAILED, "record_event of the plug-in gave no event");
+    if (!event_) fail(OPD_CALL_FAILED, "record_event of the plug-in returned no event");
   }
   ~PluginEvent() {
     if (event_) table_.free_event(table_.user_data, device_, event_);

@@ -59,8 +59,8 @@ void Api::open() {
   auto info = structure<VkInstanceCreateInfo>(VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO);
   info.pApplicationInfo = &application;
   if (const VkResult result = create(&info, nullptr, &instance)) {
-    absence =
-        result == VK_ERROR_INCOMPATIBLE_DRIVER ? no_driver() : concat("vkCreateInstance gave ", result_name(result));
+    absence = result == VK_ERROR_INCOMPATIBLE_DRIVER ? no_driver()
+                                                     : concat("vkCreateInstance returned ", result_name(result));
     return;
   }
 #define OPD_FIND(name) name = reinterpret_cast<decltype(name)>(find(instance, #name));
@@ -89,7 +89,7 @@ std::string result_name(VkResult result) { return status_text(kNames, result); }
 void check(VkResult result, const char *function) {
   if (result == VK_SUCCESS) [[likely]]
     return;
-  fail(is_out_of_memory(result) ? OPD_OUT_OF_MEMORY : OPD_CALL_FAILED, function, " gave ", result_name(result));
+  fail(is_out_of_memory(result) ? OPD_OUT_OF_MEMORY : OPD_CALL_FAILED, function, " returned ", result_name(result));
 }
 
 // ---- devices

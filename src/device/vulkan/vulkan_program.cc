@@ -148,7 +148,7 @@ class KernelPipeline : public std::enable_shared_from_this<KernelPipeline> {
     api.destroy(api.vkDestroyShaderModule, context_.device(), info.stage.module);
     if (result)
       fail(is_out_of_memory(result) ? OPD_OUT_OF_MEMORY : OPD_CALL_FAILED, "the driver of vulkan:", context_.number(),
-           " cannot compile kernel ", name, ": vkCreateComputePipelines gave ", result_name(result));
+           " cannot compile kernel ", name, ": vkCreateComputePipelines returned ", result_name(result));
   }
   uint32_t num_bindings() const { return form_.num_buffers + (form_.has_uniform ? 1 : 0); }
   VkDescriptorType kind_of(uint32_t binding) const {
@@ -295,8 +295,8 @@ class VulkanKernel final : public DeviceKernel {
                      context_.limits().minStorageBufferOffsetAlignment);
     if (bytes == 0 || bytes > context_.limits().maxStorageBufferRange) [[unlikely]]
       fail(OPD_INVALID_ARGUMENT, "argument ", i, " of kernel ", name_, " has ", bytes,
-           " bytes of its buffer; vulkan:", context_.number(), " gives a kernel 1 to ",
-           context_.limits().maxStorageBufferRange, " of each");
+           " bytes of its buffer; vulkan:", context_.number(), " allows 1 to ", context_.limits().maxStorageBufferRange,
+           " bytes of each buffer");
     return place;
   }
 
@@ -399,7 +399,7 @@ class VulkanProgram final : public DeviceProgram {
 
 std::unique_ptr<DeviceProgram> build_program(DeviceContext &context, Stream &main, const DeviceCode &code) {
   if (code.format != "vulkan")
-    fail(OPD_UNSUPPORTED, "the code for Vulkan in ", code.origin, " has the format \"", code.format,
+    fail(OPD_UNSUPPORTED, "the Vulkan code in ", code.origin, " has the format \"", code.format,
          "\"; this build reads \"vulkan\", which is SPIR-V");
   return std::make_unique<VulkanProgram>(context, main, code);
 }

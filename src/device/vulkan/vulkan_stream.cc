@@ -49,7 +49,7 @@ std::shared_ptr<DeviceBuffer> DeviceBuffer::make(const DeviceContext &context, u
       new DeviceBuffer(context, (std::max<uint64_t>(bytes, 1) + kUnit - 1) / kUnit * kUnit));
   const VkResult result = made->allocate(use);
   if (is_out_of_memory(result)) return nullptr;
-  check(result, "making a buffer");
+  check(result, "the allocation of a buffer");
   return made;
 }
 

@@ -18,7 +18,7 @@ namespace opd::vk {
 class DeviceBuffer {
  public:
   enum class Use : uint8_t { kTensor, kStaging, kScalars };
-  // Returns null if memory is short. Throws for other failures.
+  // Returns null if there is no memory. Throws for other failures.
   static std::shared_ptr<DeviceBuffer> make(const DeviceContext &context, uint64_t bytes, Use use);
   ~DeviceBuffer();
   DeviceBuffer(const DeviceBuffer &) = delete;

@@ -152,7 +152,7 @@ void require_loadable(const ElfFile &file) {
   for (const auto &mark : kOldMarks)
     if (has(file, mark.name))
       fail(OPD_UNSUPPORTED, file.name(), " was made by TVM ", mark.release, " (it has the symbol ", mark.name,
-           "), whose calling convention is another one; export the model anew with TVM 0.22 to 0.27");
+           "), which has another calling convention; export the model again with TVM 0.22 to 0.27");
   check_processor(file);
   for (const ElfSymbol &symbol : file.symbols()) {
     if (symbol.is_needed() && symbol.name.starts_with("TVM") && !provided_symbol(symbol.name))

@@ -124,7 +124,7 @@ void CallHooks::add() noexcept {
   if (num_users_++) return;
   try {
     acquire();
-  } catch (const std::bad_alloc &) {}  // memory is short: later slots get no trampolines
+  } catch (const std::bad_alloc &) {}  // no memory: later slots get no trampolines
   write(true);
 }
 

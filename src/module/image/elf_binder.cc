@@ -26,7 +26,7 @@ ForkMutex &in_place_guard() {
   return *guard;
 }
 
-// Maps a library. If memory is short, the loader's message may not say so, but errno does.
+// Maps a library. If memory cannot be allocated, the loader's message may not say so, but errno does.
 void *map_library(const std::string &path, int flags) {
   const LoaderCall call;
   errno = 0;

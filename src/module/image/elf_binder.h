@@ -4,7 +4,7 @@
 // The library gets a private copy in which its undefined TVM symbols have the addresses of opdyno's functions. If the
 // loader ignores that, or there is no copy, its slots are overwritten once it is mapped. Its references to its own
 // slots are bound to these slots, so that a library opened with RTLD_GLOBAL cannot replace them.
-// Cost: some 40 µs. If the library cache has no image, 0.2 ms per MB more.
+// Cost: about 40 µs. If the library cache has no image, 0.2 ms per MB more.
 #pragma once
 #include <memory>
 #include <string>

@@ -106,7 +106,7 @@ class ConstLoaderModule final : public Module {
       for (const auto &constant : needs.constants) tensors.push_back(constants_.at(constant));
       const Value status = call_initializer(*init, tensors);
       if (status.view().type == OPD_INT && status.view().u.int64 != 0)
-        fail(OPD_CALL_FAILED, "__init_", symbol, ", which takes the constants of ", symbol, ", gave ",
+        fail(OPD_CALL_FAILED, "__init_", symbol, ", which takes the constants of ", symbol, ", returned ",
              status.view().u.int64);
     }
     needs.met = true;

@@ -113,7 +113,8 @@ LibraryModule::Original LibraryModule::original_in_cache(std::string path, std::
   return [path = std::move(path), name = std::move(name)] {
     auto kept = read_sealed(path);
     if (!kept)
-      fail(OPD_NOT_FOUND, "what ", name, " was made to is in the cache directory no more (", path, "); load it anew");
+      fail(OPD_NOT_FOUND, "the library that was made from ", name, " is no longer in the cache directory (", path,
+           "); load the module again");
     return std::move(*kept);
   };
 }

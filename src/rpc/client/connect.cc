@@ -92,9 +92,9 @@ void prove(Socket &socket, std::string_view said, const Handshake &numbers) {
     fail(OPD_FAILED_PRECONDITION, "the server does not say that it knows the secret; TVM's servers know none");
   // The server's proof is checked first, because a server without the secret must not be trusted with programs.
   if (!is_equal_in_constant_time(option_in(said, kProofOption), handshake.servers_proof()))
-    fail(OPD_FAILED_PRECONDITION, "the server knows another secret");
+    fail(OPD_FAILED_PRECONDITION, "the server has another secret");
   socket.write(handshake.clients_proof());
-  if (socket.read_number() != kMagic) fail(OPD_FAILED_PRECONDITION, "the server knows another secret");
+  if (socket.read_number() != kMagic) fail(OPD_FAILED_PRECONDITION, "the server has another secret");
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ std::function<Ref<Benchmark>(Args)> measured_there(Function &function, const Eva
   args[kConcurrency] = opd_int(plan.concurrency);
   const char *const maker = is_own ? kEvaluator : kTvmsEvaluator;
   const Value made = there->session->call(maker, {args, is_own ? size_t{kCount} : size_t{kTvmsCount}});
-  const auto measure = Ref<Function>::share(&as<Function>(made, "what the evaluator's maker gives"));
+  const auto measure = Ref<Function>::share(&as<Function>(made, "the result of the evaluator's maker"));
   if (const Ref<RemoteFunction> its = try_remote(*measure)) its->name = "the evaluator of " + there->name;
   return [measure, plan, is_own](Args given) {
     const Value found = opd::call(*measure, given);

@@ -68,8 +68,8 @@ Ref<Function> RemoteModule::find(std::string_view name) {
   const View args[] = {self.view(), wanted.view(), opd_bool(1)};
   const Value found = session->call("tvm.rpc.server.ModuleGetFunction", args);
   if (found.type() == OPD_NONE) return nullptr;
-  const Ref<RemoteFunction> function = try_remote(as<Function>(found, "what ModuleGetFunction gives"));
-  if (!function) fail(OPD_BAD_FORMAT, "ModuleGetFunction gives no function");
+  const Ref<RemoteFunction> function = try_remote(as<Function>(found, "the result of ModuleGetFunction"));
+  if (!function) fail(OPD_BAD_FORMAT, "ModuleGetFunction returned no function");
   function->name = name;
   function->module = Ref<RemoteModule>::share(this);
   return function;

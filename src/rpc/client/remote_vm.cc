@@ -244,8 +244,8 @@ Ref<AnyVm> make_vm(Ref<RemoteModule> program, const VmSettings &settings) {
   const Ref<Function> loader = program->find("vm_load_executable");
   if (!loader) fail(OPD_INVALID_ARGUMENT, "the module on ", session->address(), " has no program of a VM");
   const Value made = opd::call(*loader, {});
-  const Ref<RemoteModule> vm = try_remote(as<Module>(made, "what vm_load_executable gives"));
-  if (!vm) fail(OPD_BAD_FORMAT, "vm_load_executable gives no module");
+  const Ref<RemoteModule> vm = try_remote(as<Module>(made, "the result of vm_load_executable"));
+  if (!vm) fail(OPD_BAD_FORMAT, "vm_load_executable returned no module");
   std::vector<View> devices;
   const auto add = [&](DLDevice device, int64_t allocator) {
     devices.insert(devices.end(), {opd_int(device.device_type), opd_int(device.device_id), opd_int(allocator)});

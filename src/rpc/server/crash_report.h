@@ -1,6 +1,6 @@
-// If the process of a session crashes or is ended by SIGTERM, its client gets the name of the operator that ran. A
+// If the process of a session crashes or is killed by SIGTERM, its client gets the name of the operator that ran. A
 // handler of these signals answers the open request, which would otherwise never be answered. Then it lets the signal
-// end the process. SIGKILL cannot be handled, so other processes regularly ask this one to note the operator.
+// kill the process. SIGKILL cannot be handled, so other processes regularly ask this one to note the operator.
 #pragma once
 #include <pthread.h>
 

@@ -57,7 +57,7 @@ Socket::Time greet(Socket &socket, const ServeOptions &options) {
   if (has_secret) {
     std::string proof = handshake.clients_proof(), given(proof.size(), '\0');
     socket.read(given.data(), given.size());
-    if (!is_equal_in_constant_time(given, proof)) refuse("the client knows another secret");
+    if (!is_equal_in_constant_time(given, proof)) refuse("the client has another secret");
     socket.write_number(kMagic);
   }
   return timeout_in(said);

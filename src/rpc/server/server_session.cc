@@ -95,7 +95,8 @@ class ServerSession {
       const uint64_t size = frames_.read_size();
       if (size == 0) continue;
       if (size < sizeof(Code) || size > limits_.message_bytes)
-        fail(OPD_BAD_FORMAT, kWhat, " has ", size, " bytes, not from ", sizeof(Code), " to ", limits_.message_bytes);
+        fail(OPD_BAD_FORMAT, kWhat, " must have ", sizeof(Code), " to ", limits_.message_bytes, " bytes, but has ",
+             size);
       progress_.add(&opd_rpc_progress::num_requests, 1);
       progress_.add(&opd_rpc_progress::received_bytes, sizeof size + size);
       if (!answer(size)) return;

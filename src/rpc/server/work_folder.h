@@ -31,7 +31,8 @@ class WorkFolder {
     const bool is_name = !name.empty() && name.size() <= kMostName && name.front() != '.' &&
                          std::ranges::all_of(name, [](unsigned char c) { return c >= 0x20 && c != '/' && c != 0x7F; });
     require(is_name, "\"", std::string(name.substr(0, kMostName)),
-            "\" is not a name for a file of a session: it must have 1 to 255 bytes, no /, and not begin with a dot");
+            "\" cannot be the name of a session's file: a name must have 1 to 255 bytes, must not contain / or control "
+            "characters, and must not begin with a dot");
     return directory_.file(name);
   }
 

@@ -25,8 +25,8 @@ constexpr auto kAwake = std::chrono::microseconds(50);
 constexpr const char *kReadsNothing = "the peer reads nothing; a message is not sent whole";
 
 // True if nothing arrived for `limit` while the kernel repeated the same bytes, or probed a peer whose window is full.
-// The kernel itself gives up after some 15 minutes. TCP_USER_TIMEOUT is no substitute: it also ends connections to busy
-// peers whose window stays full, although they answer each probe.
+// The kernel itself gives up after about 15 minutes. TCP_USER_TIMEOUT is no substitute: it also ends connections to
+// busy peers whose window stays full, although they answer each probe.
 bool is_peer_gone(int descriptor, std::chrono::milliseconds limit) {
   constexpr int kLeast = 3;  // so that one lost packet does not count as absence
   tcp_info info{};

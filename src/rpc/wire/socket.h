@@ -59,7 +59,7 @@ class Socket {
  private:
   // False: timed out. True also if the peer is gone: then `broken_` is set.
   bool poll_for(short events, Time limit);
-  // Polls for input for some microseconds without sleeping. False: nothing came, or the poll was skipped.
+  // Polls for input for a few microseconds without sleeping. False: nothing came, or the poll was skipped.
   bool stays_awake();
   // Waits for the next part of a message. If it does not come, throws an error with `text`.
   template <class... Text>

@@ -45,7 +45,7 @@ StackId stack_id(std::span<const uint64_t> frames);
 // The frames of the stack, which stay valid; empty for 0 and for unknown numbers. Thread-safe and lock-free.
 std::span<const uint64_t> stack_frames(StackId id) noexcept;
 
-// Returns the stack of the calling thread; 0 if memory is short. Cost: that of walk_stack().
+// Returns the stack of the calling thread; 0 if there is no memory. Cost: that of walk_stack().
 StackId capture_stack() noexcept;
 
 // For languages without native frames: `frames` are the language's functions on the calling thread. Until they are

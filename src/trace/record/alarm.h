@@ -81,7 +81,7 @@ extern std::atomic<bool> error_alarms;
 // ---- signals of the system that raise alarms
 
 // While an object lives, the process handles the signal. When the last object ends, the former handler is restored. The
-// signal does nothing if no alarm is armed; without the handler it might end the process.
+// signal does nothing if no alarm is armed; without the handler it might kill the process.
 class AlarmSignal {
  public:
   // `signal`: 0 (none) or a signal that passed check_alarm_signal(). Throws OPD_FAILED_PRECONDITION if the program

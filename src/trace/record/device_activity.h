@@ -31,7 +31,7 @@ inline void flush_running_activity(bool waits) noexcept {
   if (ActivitySource *const source = detail::running_activity.load(std::memory_order_acquire)) source->flush(waits);
 }
 
-// Keeps a source started.
+// Starts a source, and stops it in the destructor.
 class StartedActivity {
  public:
   explicit StartedActivity(ActivitySource *source) : source_(source) {

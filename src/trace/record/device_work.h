@@ -37,8 +37,8 @@ struct LaunchedWork {
   uint64_t bytes;  // size of a copy
   TickInterval launch;
 };
-// Called by the thread that submitted the work. The work belongs to this thread's run. If memory is short, the event is
-// counted as dropped.
+// Called by the thread that submitted the work. The work belongs to this thread's run. If memory cannot be allocated,
+// the event is counted as dropped.
 void add_device_work(const LaunchedWork &launched, std::unique_ptr<PendingWork> work) noexcept;
 
 // Adds the event of work with known times to the calling thread's track.

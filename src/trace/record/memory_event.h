@@ -14,8 +14,8 @@ enum class MemoryUse : uint8_t {
 NameId memory_use_name(MemoryUse use);  // "workspace", "parameter", "cache", "result"; kNoName: tensors
 
 // Adds an event of kAlloc, kFree or kBind to the calling thread's track. When a block is returned, add the event before
-// another thread can get the block: its kFree must come before the next kAlloc. If memory is short, the event is not
-// recorded.
+// another thread can get the block: its kFree must come before the next kAlloc. If memory cannot be allocated, the
+// event is not recorded.
 void add_memory_event(EventKind kind, DLDevice device, const MemoryChange &change,
                       MemoryUse use = MemoryUse::kTensor) noexcept;
 

@@ -90,7 +90,7 @@ class Track {
       write_to_files();
   }
   // Writes a complete event. Runs take no room from calls: a recording has as much for either. Drops the event if
-  // memory is short.
+  // memory cannot be allocated.
   void add_run(const Event &run, const EventItems &items) noexcept;
   // Subtracts the events written since the last call from the room of their recordings. Called when a run ends.
   void settle();

@@ -119,7 +119,7 @@ class Timeline {
     this.drawAxis();
   }
 
-  // Yields the axis's marks: at multiples of 1, 2 or 5 times a power of ten, some 120 pixels apart.
+  // Yields the axis's marks: at multiples of 1, 2 or 5 times a power of ten, about 120 pixels apart.
   *ticks() {
     const wanted = this.perPixel * 120, power = 10 ** Math.floor(Math.log10(wanted));
     const step = Math.max(1, [1, 2, 5, 10].find(factor => factor * power >= wanted) * power);

@@ -32,7 +32,7 @@ class IndexWriter {
     if (!put_)
       fail(OPD_UNSUPPORTED, name, " must be of dtype int8, uint8, int32, int64, float32 or float64, but is ",
            describe(to));
-    require(limit <= most, name, ", of dtype ", dtype_name(to.dtype), ", cannot tell ", limit, " indices apart");
+    require(limit <= most, name, ", of dtype ", dtype_name(to.dtype), ", cannot represent ", limit, " indices");
   }
   void operator()(int64_t place, int64_t index) const { put_(data_ + place * bytes_, index); }
 
@@ -186,7 +186,8 @@ Value argsort_nms(Args args) {
           view.lines, " lines of input, but has ", given.size());
   std::vector<int32_t> limits(given.begin(), given.end());
   for (int32_t &limit : limits) {
-    if (limit > view.size) fail(OPD_OUT_OF_RANGE, "sort_num asks for ", limit, " of ", view.size, " elements");
+    if (limit > view.size)
+      fail(OPD_OUT_OF_RANGE, "sort_num must be at most ", view.size, ", the size of the axis, but is ", limit);
     limit = std::max(limit, 0);
   }
   const IndexWriter write(output, view.size, "output");

@@ -52,7 +52,7 @@ std::vector<Value> KvKernels::arguments() const {
 }
 
 void run_kernel(const Ref<Function> &kernel, const char *what, Args args) {
-  if (!kernel) fail(OPD_UNSUPPORTED, "the program gave its cache no kernel for ", what);
+  if (!kernel) fail(OPD_UNSUPPORTED, "the program passed its cache no kernel for ", what);
   call_inner_kernel(*kernel, args);
 }
 

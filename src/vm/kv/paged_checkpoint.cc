@@ -140,7 +140,7 @@ int64_t read_checkpoint(const KvConfig &config, int64_t id, std::string_view met
   require(hash == wanted, "the checkpoint is of a cache with another layout: its hash is ", json_string(hash),
           ", but this cache's is \"", wanted, "\"");
   const int64_t given = fields.integer("seq_id");
-  require(given == id, "the checkpoint is of sequence ", given, ", but sequence ", id, " is to be made of it");
+  require(given == id, "the checkpoint was saved from sequence ", given, " and cannot be loaded as sequence ", id);
   const int64_t length = fields.integer("seq_length");
   if (length < 0 || length > config.num_pages() * config.page_size)
     fail(OPD_OUT_OF_RANGE, "seq_length of the checkpoint must be from 0 to the ", config.num_pages() * config.page_size,

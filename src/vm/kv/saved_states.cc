@@ -206,7 +206,7 @@ void RnnState::restore(ByteReader &from) {
     add_slot(at.slot);
     if (at.history < 0 || at.history >= max_history_ || at.available < 0 || at.available >= max_history_ ||
         at.num_tokens < 0 || at.num_tokens > INT64_MAX / max_sequences_ || !sequences_.emplace(id, at).second)
-      from.bad("sequence", concat(id, " has states that there are not"));
+      from.bad("sequence", concat(id, " has states that do not exist"));
     slots.push_back(at.slot);
   }
   for (const auto &storage : storages_) Parts(storage->dl, max_sequences_, max_history_).restore(from, slots);

@@ -74,8 +74,9 @@ final class WithCalls {
       First.failed(() -> minus.call(1, null), IllegalArgumentException.class, "argument 1 must be a whole number, but is None");
       First.failed(() -> twice.call(1, 2), IllegalArgumentException.class, "takes 1 arguments, not 2");
       First.failed(() -> minus.callLong(1), IllegalArgumentException.class, "takes 2 arguments, not 1");
-      First.failed(() -> text.callLong(1), ClassCastException.class, "the function gave a String, where a whole number is expected");
-      First.failed(() -> half.callLong(1), ClassCastException.class, "the function gave a Double");
+      First.failed(() -> text.callLong(1), ClassCastException.class,
+          "the function returned a String, where a whole number is expected");
+      First.failed(() -> half.callLong(1), ClassCastException.class, "the function returned a Double");
       First.failed(() -> text.callDouble(1), ClassCastException.class, "where a number is expected");
     }
   }
@@ -134,7 +135,7 @@ final class WithCalls {
       First.failed(() -> same.call(x, new Object()), IllegalArgumentException.class, "java.lang.Object");
       First.failed(() -> same.call(new Object()), IllegalArgumentException.class, "java.lang.Object");
       try (PackedFn tensor = function(args -> x)) {
-        First.failed(() -> tensor.callLong(1), ClassCastException.class, "the function gave a Tensor");
+        First.failed(() -> tensor.callLong(1), ClassCastException.class, "the function returned a Tensor");
       }
       List<Tensor> kept = new java.util.ArrayList<>();
       try (PackedFn keep = function(args -> kept.add((Tensor) args[0]) ? null : null);

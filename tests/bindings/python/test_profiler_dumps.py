@@ -32,7 +32,7 @@ def test_paths_are_any_and_other_objects_are_refused(tmp_path):
     assert (tmp_path / "d.json").exists()
     with pytest.raises(TypeError, match="dumps must be Dumps, not str"):
         profile(dumps="d.json")
-    with pytest.raises(TypeError, match="must give a ProfilerAction, but gave 1 for step 0"):
+    with pytest.raises(TypeError, match="must return a ProfilerAction, but returned 1 for step 0"):
         profile(schedule=lambda step: 1)
 
 

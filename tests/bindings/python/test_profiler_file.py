@@ -68,7 +68,7 @@ def test_a_file_that_was_written_anew_is_not_taken_for_the_recording(tmp_path, m
             add_ranges(len(profiles), 1)
         profiles.append(p)
     assert names(profiles[1]) == ["range 1"]
-    with pytest.raises(RuntimeError, match="was written anew"):
+    with pytest.raises(RuntimeError, match="was written again"):
         profiles[0].events()
     with pytest.raises(ValueError, match="are of one recording"):
         profiler.merge([profiles[1], profiler.load(file)])

@@ -69,7 +69,7 @@ def test_a_secret_is_proved_by_both_sides(port, tmp_path):
     with serving(options=["--secret-file", str(file)]) as (_, guarded):
         with rpc.connect("127.0.0.1", guarded, key="board", secret=secret) as session:
             assert session.listdir() == ""
-        for other, why in ((None, "or wants a secret"), ("0123456789abcdef0124", "knows another secret")):
+        for other, why in ((None, "or wants a secret"), ("0123456789abcdef0124", "has another secret")):
             with pytest.raises(opdyno.Error, match=why) as caught:
                 rpc.connect("127.0.0.1", guarded, key="board", secret=other)
             assert caught.value.code == opdyno.Code.FAILED_PRECONDITION

@@ -63,7 +63,7 @@ TEST(FieldsOfPythonsClasses, KeepValuesOfTheirTypes) {
   }
 }
 
-TEST(FieldsOfPythonsClasses, RefuseWhatIsNoneOfTheirTypes) {
+TEST(FieldsOfPythonsClasses, RefuseValuesOfOtherTypes) {
   int64_t room[2] = {5, 6};
   const Value list = call("ffi.List", {});
   for (const auto &[type, value, message] :
@@ -91,7 +91,7 @@ TEST(FieldsOfPythonsClasses, RefuseWhatIsNoneOfTheirTypes) {
   call("ffi.MakeFieldGetter", {63});
   EXPECT_EQ(last_error, "ValueError: Unsupported field type index for getter: 63");
   call("ffi.MakeFieldSetter", {Value(1), Value(0), Value(0)});
-  EXPECT_EQ(last_error, "ValueError: ffi.MakeFieldSetter was given no function");
+  EXPECT_EQ(last_error, "ValueError: ffi.MakeFieldSetter: the converter's function must not be NULL");
 }
 
 Value attribute(int32_t type, const char *name) {

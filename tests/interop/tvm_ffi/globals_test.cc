@@ -100,7 +100,7 @@ TEST(Globals, CompareHashAndCopyByContent) {
   for (const Value &list : {one, circle}) call("ffi.ListClear", {list});
 }
 
-TEST(Globals, CompareWhatAppearsTwice) {
+TEST(Globals, CompareAnItemThatAppearsTwice) {
   const auto list = [](int64_t last) {
     const Value part = call("ffi.Array", {Value(7)});
     return call("ffi.List", {part, part, last});
@@ -195,7 +195,7 @@ TEST(Globals, ListLinkedObjectsWithoutTheirPrefix) {
 }
 
 // tvm-ffi's C++ passes an object that it gives away as a reference to its own pointer (type 10, ObjectRValueRef).
-TEST(Globals, TakeObjectsThatTheCallerGivesAway) {
+TEST(Globals, TakeObjectsByRvalueReference) {
   const auto called = [](const char *name, const std::vector<opd_value> &args) {
     opd_function *function = nullptr;
     EXPECT_EQ(opd_function_get_global(name, &function), nullptr) << name;
@@ -217,7 +217,7 @@ TEST(Globals, TakeObjectsThatTheCallerGivesAway) {
   EXPECT_EQ(repr(list), "[9, (7, 8)]");
 }
 
-TEST(Globals, TellWhatIsRegistered) {
+TEST(Globals, ListRegisteredFunctions) {
   const Value list = call("ffi.FunctionListGlobalNamesFunctor", {});
   opd_value count = opd_none(), all = opd_int(-1);
   EXPECT_EQ(opd_function_call(reinterpret_cast<opd_function *>(list.raw.u.object), &all, 1, &count), nullptr);

@@ -71,7 +71,7 @@ TEST(Nesting, IsRefusedFromADepthOf2001On) {
   pthread_attr_destroy(&attributes);
 }
 
-TEST(Nesting, DoesNotCountWhatLiesBesideEachOther) {
+TEST(Nesting, DoesNotCountSiblings) {
   std::vector<Value> many;
   for (int i = 0; i < 2100; ++i) many.push_back(call("ffi.List", {i}));
   const Value wide = call("ffi.Array", many), copy = call("ffi.DeepCopy", {wide});

@@ -195,7 +195,7 @@ TEST(Enums, AreObjectsWithANumberAndAName) {
   EXPECT_EQ(type_of("ffi.StrEnum")->ancestors[1], type_of("ffi.Enum"));
 }
 
-TEST(Containers, FindWhatTheyHold) {
+TEST(Containers, FindTheirItems) {
   const Value list = call("ffi.List", {1, "two", 2.5});
   const Value array = call("ffi.Array", {1, "two", 2.5});
   for (const auto &[prefix, sequence] : {std::pair<std::string, Value>{"ffi.List", list}, {"ffi.Array", array}}) {
@@ -247,7 +247,7 @@ TEST(Containers, FindWhatTheyHold) {
   }
 }
 
-TEST(Containers, TellOfTheFirstTensorThatIsNotTheProcessors) {
+TEST(Containers, FindTheFirstTensorOfAnotherDevice) {
   const auto device = [](const Value &value) { return repr(call("ffi.ContainerFindFirstNonCPUDevice", {value})); };
   const auto tensor = [](DLDeviceType type, int32_t id) {
     static int64_t dims[] = {1};

@@ -42,7 +42,7 @@ TEST(ABuildDirectory, IsRemovedUnlessItIsTheCallers) {
             "cannot make the directory " + file + "/deep: Not a directory");
 }
 
-TEST(ABuildDirectory, TakesAwayAbandonedDirectoriesOnly) {
+TEST(ABuildDirectory, RemovesAbandonedDirectoriesOnly) {
   const std::string parent = fresh_directory("abandoned"), far = fresh_directory("far");
   std::ofstream(far + "/kept") << "x";
   fs::create_directory(parent + "/opdyno-build-left");

@@ -198,7 +198,7 @@ TEST(RaisedErrors, AreLeftForTheCallerOfTheThread) {
   EXPECT_EQ(none->message, "the function failed without saying why");
 }
 
-TEST(Cancellation, TellsWhyAndWhere) {
+TEST(Cancellation, StatesTheReasonAndThePlace) {
   const auto cancelled = make_cancel_error(CancelReason::kCancelled, "before f"),
              late = make_cancel_error(CancelReason::kDeadline, "in f");
   EXPECT_EQ(cancelled->code, OPD_CANCELLED);

@@ -51,7 +51,7 @@ TEST(File, IsReadUpToALimit) {
   EXPECT_EQ(file.read(100), "hello world");
 }
 
-TEST(File, IsRefusedIfItIsNone) {
+TEST(File, IsRefusedIfItIsMissingOrNotRegular) {
   EXPECT_EQ(code_of("/nonexistent/file"), OPD_NOT_FOUND);
   EXPECT_EQ(code_of("/"), OPD_INVALID_ARGUMENT);
   EXPECT_EQ(code_of("/dev/zero"), OPD_INVALID_ARGUMENT);

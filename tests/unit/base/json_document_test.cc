@@ -155,7 +155,7 @@ TEST(JsonDocuments, NestUpTo100Levels) {
   EXPECT_EQ(problem(wide + "]"), "") << "what lies beside each other is not nested";
 }
 
-TEST(JsonDocuments, TellTheNumbersThatAreNoIntegers) {
+TEST(JsonDocuments, RefuseNumbersThatAreNotIntegers) {
   const std::string text = "[1.5, \"x\", [], 1" + std::string(99, '0') + "]";
   const JsonDocument document(text, "a test");
   const cJSON *const first = document.root()->child, *const list = first->next->next, *const last = list->next;

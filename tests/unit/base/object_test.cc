@@ -48,7 +48,7 @@ TEST_F(Objects, EndWithTheirLastOwner) {
 }
 
 // Two owners that let go at the same time both see that there is another one: then the slower one ends the object.
-TEST_F(Objects, EndWithTheLastOfOwnersThatLetGoTogether) {
+TEST_F(Objects, AreDestroyedOnceIfTwoOwnersReleaseThemTogether) {
   Noted object;
   retain(&object);
   release_shared(&object);

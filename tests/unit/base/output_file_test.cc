@@ -137,7 +137,7 @@ TEST(AnOutputFile, LeavesNothingBehindIfTheProcessIsKilled) {
 }
 
 // Where a nameless file could not be named later, the temporary one has a name. Another user may have put a link there.
-TEST(AnOutputFile, GetsAnUnusedNameIfItCannotBeNameless) {
+TEST(AnOutputFile, GetsAnUnusedTemporaryNameWithoutProc) {
   const std::string directory = fresh_directory("named"), path = directory + "/file";
   const std::string victim = write_text("victim", "untouched");
   fs::create_symlink(victim, directory + "/.opdyno-0000000000000001.tmp");
@@ -289,7 +289,7 @@ TEST(AFileSink, WritesItsPiecesInOrder) {
   EXPECT_EQ(read_bytes(path), whole);
 }
 
-TEST(AFileSink, SaysWhatCannotBeWritten) {
+TEST(AFileSink, ErrorsNameTheFileAndTheReason) {
   EXPECT_EQ(refusal(OPD_NOT_FOUND, [] { FileSink("/nonexistent/file"); }),
             "cannot write /nonexistent/file: No such file or directory");
   const auto full = [](size_t size, bool commits) {

@@ -55,7 +55,7 @@ TEST_F(RandomBytes, SecretBytesComeOnlyFromTheSystem) {
   at_getrandom = [](void *, size_t, unsigned) -> ssize_t { return -ENOSYS; };
   int bytes = 0;
   EXPECT_EQ(refusal(OPD_IO, [&] { draw_secret_bytes(&bytes, sizeof bytes); }),
-            "the system gives no random bytes: Function not implemented");
+            "the system provides no random bytes: Function not implemented");
   EXPECT_EQ(bytes, 0);
 }
 

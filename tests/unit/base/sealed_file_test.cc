@@ -74,7 +74,8 @@ TEST(ASealedFile, IsNotReadIfOthersMayHaveWrittenIt) {
   EXPECT_EQ(read_sealed(path), std::nullopt);
 }
 
-// Beyond the limit, write() raises SIGXFSZ, which ends the process. The content fits into the limit, its seal does not.
+// Beyond the limit, write() raises SIGXFSZ, which kills the process. The content fits into the limit, its seal does
+// not.
 TEST(ASealedFile, IsNotMadeBeyondTheLimitOfFileSizes) {
   const std::string directory = fresh_directory("limited");
   rlimit before{};

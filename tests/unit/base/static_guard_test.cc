@@ -62,7 +62,7 @@ TEST_F(AStaticVariable, IsInitialisedByTheNextUseIfAnInitialiserThrows) {
 }
 
 #if !defined(OPDYNO_ADDRESS_SANITIZER) && !defined(OPDYNO_THREAD_SANITIZER)  // whose own locks stay locked in a child
-TEST_F(AStaticVariable, IsInitialisedAnewInAChildIfAnotherThreadWasAtIt) {
+TEST_F(AStaticVariable, IsInitialisedAgainInAChildIfAnotherThreadWasInitialisingIt) {
   waits = true;
   std::thread first([] { EXPECT_EQ(initialising_run<2>(), 1); });
   wait_until_initialising();

@@ -60,7 +60,7 @@ TEST(ASignature, IsTakenApartIntoTypes) {
   EXPECT_FALSE(contains(outer, CKind::kStr));
 }
 
-TEST(AMistakeInASignature, IsToldWithItsPlace) {
+TEST(AMistakeInASignature, IsReportedWithItsOffset) {
   EXPECT_EQ(complaint("f64(f64, f46)"),
             "the signature \"f64(f64, f46)\" must have an argument type at offset 9, but has \"f46)\". The types are "
             "void, bool, "
@@ -87,7 +87,7 @@ TEST(AMistakeInASignature, IsToldWithItsPlace) {
 }
 
 // Letters, digits and underscores make a word, which is not one of the types; anything else makes none.
-TEST(AMistakeInASignature, IsAWordThatIsNoType) {
+TEST(AMistakeInASignature, MayBeAnUnknownType) {
   const std::string hint = " The types are void, bool, i8 to i64, u8 to u64, f32, f64, ptr, str, tensor and {type, …}.";
   for (const std::string word : {"a", "z", "A", "Z", "0", "9", "_", "I32", "i32_t", "struct", "i128"})
     EXPECT_EQ(
@@ -121,7 +121,7 @@ TEST(ASignature, HasUpTo1024TypesAnd16StructsInOneAnother) {
   EXPECT_EQ(complaint("void(" + spaces + "xy").substr(0, 15 + 200 + 4), "the signature \"void(" + spaces + "x…\"");
 }
 
-TEST(AMistakeInASignature, IsAlsoASizeThatNoFunctionHas) {
+TEST(AMistakeInASignature, MayBeTooManyOrTooDeeplyNestedTypes) {
   EXPECT_NE(complaint(std::string(100'000, '{')).find("structs nested at most 16 deep"), std::string::npos);
   std::string many = "void(i32";
   for (int i = 0; i < 2000; ++i) many += ", i32";

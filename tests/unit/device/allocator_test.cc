@@ -149,7 +149,7 @@ TEST(AnAllocator, ReportsItsUseWhenMemoryRunsOut) {
   limited().capacity = size_t{1} << 40;
 }
 
-TEST(AnAllocator, RefusesSizesThatCannotBeOne) {
+TEST(AnAllocator, RefusesImpossibleSizes) {
   for (const DLDevice device : {fresh_device(), kHost})
     for (const auto kind : {OPD_ALLOCATOR_NAIVE, OPD_ALLOCATOR_POOLED})
       for (const size_t bytes :
@@ -164,7 +164,7 @@ TEST(AnAllocator, RefusesSizesThatCannotBeOne) {
 }
 
 TEST(AnAllocator, RefusesMoreThanTheProcessMayUse) {
-  // An overcommitting kernel would grant it, and end the process when it is written.
+  // An overcommitting kernel would grant it, and kill the process when it is written.
   EXPECT_THROW(Allocator::of(kHost, OPD_ALLOCATOR_NAIVE).allocate(usable_memory_bytes() + 4096), Exception);
 }
 
@@ -193,7 +193,7 @@ TEST(AStorage, HoldsABlockAsLongAsItLives) {
   EXPECT_EQ(memory_stats(device).live_bytes, 0u);
 }
 
-TEST(TheStatistics, StartThePeakAnewOnRequest) {
+TEST(TheStatistics, ResetThePeakOnRequest) {
   const DLDevice device = fresh_device();
   auto small = Storage::make(device, OPD_ALLOCATOR_NAIVE, 100);
   Storage::make(device, OPD_ALLOCATOR_NAIVE, 1000);
@@ -202,7 +202,7 @@ TEST(TheStatistics, StartThePeakAnewOnRequest) {
   EXPECT_EQ(memory_stats(device).peak_bytes, 100u);
 }
 
-TEST(TheStatistics, TellThePeakOfStretchesThatOverlap) {
+TEST(TheStatistics, HaveThePeaksOfOverlappingWindows) {
   const DLDevice device = fresh_device();
   const auto kept = Storage::make(device, OPD_ALLOCATOR_NAIVE, 5000);
   auto &memory = DeviceMemory::of(device);
@@ -224,7 +224,7 @@ TEST(TheStatistics, TellThePeakOfStretchesThatOverlap) {
   EXPECT_EQ(memory_stats(device).peak_bytes, 5000u);
 }
 
-TEST(TheStatistics, LeaveAStretchAloneThatHasEnded) {
+TEST(TheStatistics, DoNotChangeAPeakWindowThatHasEnded) {
   const DLDevice device = fresh_device();
   auto &memory = DeviceMemory::of(device);
   alignas(DeviceMemory::PeakWindow) unsigned char place[sizeof(DeviceMemory::PeakWindow)];
@@ -238,7 +238,7 @@ TEST(TheStatistics, LeaveAStretchAloneThatHasEnded) {
   EXPECT_TRUE(std::all_of(std::begin(place), std::end(place), [](unsigned char byte) { return byte == 0; }));
 }
 
-TEST(TheStatistics, CountWhatIsMapped) {
+TEST(TheStatistics, CountMappedMemory) {
   const DLDevice device = fresh_device();
   auto &memory = DeviceMemory::of(device);
   char mapped[1];
@@ -330,7 +330,7 @@ TEST(MemoryHooks, GiveMemoryAndTakeTheSameBlocksBack) {
   EXPECT_EQ(second.ended, 1);
 }
 
-TEST(MemoryHooks, AreEndedAtOnceWhenTheyGaveNothing) {
+TEST(MemoryHooks, AreEndedAtOnceIfNoBlockIsInUse) {
   Arena arena;
   auto hooks = arena.hooks();
   set_memory_hooks(&hooks);
@@ -346,7 +346,7 @@ TEST(MemoryHooks, AreNotTakenOverWithoutBothEntries) {
   EXPECT_EQ(arena.ended, 0);
 }
 
-TEST(MemoryHooks, AreNotTrustedToAlign) {
+TEST(MemoryHooks, AreRefusedIfABlockIsNotAligned) {
   Arena arena;
   arena.shift = 8;
   auto hooks = arena.hooks();

@@ -140,7 +140,7 @@ struct ManyDevices final : DeviceBackend {
   void sync(int32_t) override {}
 };
 
-TEST(AKindOfDevice, MayHaveManyOfWhichAMessageNamesSome) {
+TEST(AKindOfDevice, WithManyDevicesIsNamedAsARangeInMessages) {
   static auto *const many = new ManyDevices;
   static const bool registered = (register_device(kDLHexagon, *many), true);
   (void)registered;

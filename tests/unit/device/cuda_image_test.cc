@@ -150,10 +150,9 @@ TEST(CodeForCuda, HasOneOfTheFormatsThatAreRead) {
     ADD_FAILURE() << "accepted";
   } catch (const Exception &e) {
     EXPECT_EQ(e.error()->code, OPD_UNSUPPORTED);
-    EXPECT_EQ(
-        e.error()->message,
-        "the code for CUDA in m.so has the format \"hsaco\"; this build reads \"cuda\", which is source, \"ptx\", "
-        "\"cubin\" and \"fatbin\"");
+    EXPECT_EQ(e.error()->message,
+              "the CUDA code in m.so has the format \"hsaco\"; this build reads \"cuda\", which is source, \"ptx\", "
+              "\"cubin\" and \"fatbin\"");
   }
 }
 

@@ -57,7 +57,7 @@ TEST_F(IncludedFiles, AreFoundInIncludedFilesToo) {
   EXPECT_EQ(hash("int a;"), hash("int b;")) << "the source itself is not in the hash";
 }
 
-TEST_F(IncludedFiles, MayComeAndGo) {
+TEST_F(IncludedFiles, ChangeTheHashIfTheyAppearOrDisappear) {
   const std::string source = "#include <a.h>\n", none = hash(source);
   write(two_ + "/a.h", "");
   const std::string second = hash(source);
@@ -71,7 +71,7 @@ TEST_F(IncludedFiles, MayComeAndGo) {
   EXPECT_EQ(hash(source), none) << "a folder is no file";
 }
 
-TEST_F(IncludedFiles, AreUnknownWhereTheTextDoesNotTell) {
+TEST_F(IncludedFiles, AreUnknownIfTheTextDoesNotNameThem) {
   for (const char *source :
        {"#include NAME\n", "# include NAME(a.h)\n", "%:include NAME\n", "#/* why */include NAME\n",
         "#include /* why */ <a.h>\n", "#include \\\nNAME\n", "#include <a.h\n", "#include_next NAME\n",
@@ -85,7 +85,7 @@ TEST_F(IncludedFiles, AreUnknownWhereTheTextDoesNotTell) {
   }
 }
 
-TEST_F(IncludedFiles, AreNotAskedForByOtherWords) {
+TEST_F(IncludedFiles, AreNotFoundInOtherWords) {
   const std::string none = hash("");
   for (const char *source :
        {"// files that we include\n", "int include = 1, import, embed;\n", "#ifdef __has_include\n#endif\n",
@@ -125,7 +125,7 @@ TEST_F(IncludedFiles, AreUnknownIfTheyAreTooLarge) {
 }
 
 // Each inclusion makes the path longer, and the system ends paths.
-TEST_F(IncludedFiles, HaveAnEnd) {
+TEST_F(IncludedFiles, MayIncludeThemselves) {
   write(one_ + "/deep/a.h", "#include \"../deep/a.h\"\n");
   EXPECT_NE(hash("#include <deep/a.h>\n"), "");
 }

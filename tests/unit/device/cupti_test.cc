@@ -263,7 +263,7 @@ TEST_F(ABuffer, IsReadRecordByRecord) {
   EXPECT_EQ(read().skipped, 0u);
 }
 
-TEST_F(ABuffer, HasRecordsThatAreSkippedAndCounted) {
+TEST_F(ABuffer, SkipsAndCountsUnknownRecords) {
   CUpti_ActivityPcie unknown{};
   unknown.kind = CUPTI_ACTIVITY_KIND_PCIE;
   add(kernel()).add(unknown).add(call());
@@ -302,7 +302,8 @@ TEST(Cupti, SaysThatItCannotWorkWithoutADriver) {
     FAIL();
   } catch (const Exception &e) {
     EXPECT_EQ(e.error()->code, OPD_UNSUPPORTED);
-    EXPECT_EQ(e.error()->message.rfind("activity of CUDA devices is not reported: cuptiActivityEnable gave ", 0), 0u)
+    EXPECT_EQ(e.error()->message.rfind("activity of CUDA devices is not reported: cuptiActivityEnable returned ", 0),
+              0u)
         << e.error()->message;
   }
 }

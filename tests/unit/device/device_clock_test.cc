@@ -20,14 +20,14 @@ class ADeviceClock : public testing::Test {
   DeviceClock clock_{"test"};
 };
 
-TEST_F(ADeviceClock, IsPlacedInTheMiddleOfWhatIsPossible) {
+TEST_F(ADeviceClock, IsPlacedInTheMiddleOfThePossibleRange) {
   clock_.observe(kDevice + 1'000'000, {tick(990'000), tick(1'010'000)});
   EXPECT_NEAR(ns(clock_.ticks_at(kDevice + 1'000'000)), 1'000'000, 50);
   EXPECT_NEAR(ns(clock_.ticks_at(kDevice + 3'000'000)), 3'000'000, 50);
   EXPECT_NEAR(ns(clock_.ticks_at(kDevice)), 0, 50) << "also before the observation";
 }
 
-TEST_F(ADeviceClock, IsNarrowedByEachMomentThatIsKnown) {
+TEST_F(ADeviceClock, IsNarrowedByEachObservation) {
   clock_.observe(kDevice + 1'000'000, {tick(990'000), tick(1'000'500)});    // it is not later
   clock_.observe(kDevice + 1'100'000, {tick(1'099'800), tick(1'150'000)});  // it is not earlier
   EXPECT_NEAR(ns(clock_.ticks_at(kDevice + 1'000'000)), 1'000'150, 50);
@@ -40,7 +40,7 @@ TEST_F(ADeviceClock, IsLessCertainAsTimeGoesOn) {
   EXPECT_NEAR(ns(clock_.ticks_at(kDevice + kSecond)), kSecond - 80'050, 100) << "within 100 ppm, the clock ran faster";
 }
 
-TEST_F(ADeviceClock, IsPlacedByMomentsThatAreKnownOnOneSide) {
+TEST_F(ADeviceClock, IsPlacedByBoundsOnOneSide) {
   clock_.observe_not_before(kDevice + 1'000, tick(800));
   EXPECT_NEAR(ns(clock_.ticks_at(kDevice + 1'000)), 800, 50) << "nothing else is known";
   clock_.observe_not_after(kDevice + 5'000, tick(5'400));
@@ -64,7 +64,7 @@ TEST_F(ADeviceClock, KeepsTheLengthOfWorkThatSeemsToBeginBeforeItsLaunch) {
   EXPECT_NEAR(ns(work.end), 5'000, 50);
 }
 
-TEST_F(ADeviceClock, TellsHowFarItsTimesMayBeOff) {
+TEST_F(ADeviceClock, HasTheErrorBoundOfItsTimes) {
   EXPECT_EQ(clock_.error_ns_at(kDevice), DeviceMoment::kNotKnown) << "nothing was observed";
   clock_.observe_not_after(kDevice + 1'000'000, tick(1'030'000));
   EXPECT_EQ(clock_.error_ns_at(kDevice), DeviceMoment::kNotKnown) << "it may be as early as you like";
@@ -76,7 +76,7 @@ TEST_F(ADeviceClock, TellsHowFarItsTimesMayBeOff) {
 }
 
 // The end counts more than the launch: so the error is that to the farther one.
-TEST_F(ADeviceClock, TellsTheErrorToTheFartherSide) {
+TEST_F(ADeviceClock, HasTheErrorToTheFartherBound) {
   clock_.observe_not_before(kDevice + 20'000'000, tick(0));
   clock_.observe_not_after(kDevice + 30'000'000, tick(30'010'000));
   EXPECT_NEAR(clock_.error_ns_at(kDevice + 30'000'000), 20'010'000 - 50'000 + 3'000, 100) << "and 100 ppm of 30 ms";
@@ -106,7 +106,7 @@ TEST_F(ADeviceClock, MayShowUnixTime) {
   EXPECT_NEAR(ns(clock_.ticks_at(kNow)), 50, 50);
 }
 
-TEST_F(ADeviceClock, GivesTheMomentThatItsTimesRestOn) {
+TEST_F(ADeviceClock, ReturnsTheMomentThatItsTimesAreBasedOn) {
   clock_.observe(kDevice, {tick(0), tick(100)});
   const DeviceMoment moment = clock_.times_of(kDevice + 1'000, kDevice + 4'000, {tick(0), tick(10)}).clock;
   EXPECT_EQ(name_text(moment.method), "test");

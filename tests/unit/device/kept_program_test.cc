@@ -79,7 +79,7 @@ TEST_F(AKeptProgram, IsNeitherMadeNorReadIfNoneIsWanted) {
   EXPECT_EQ(program("a").read(), "code");
 }
 
-TEST_F(AKeptProgram, IsNotNeededWhereTheFolderCannotBeUsed) {
+TEST_F(AKeptProgram, IsAbsentIfTheFolderCannotBeUsed) {
   const std::string text = write_text("no_folder", "x");
   for (const std::string &folder : {text, text + "/deep"}) {
     of(folder, "a").keep("code");

@@ -112,7 +112,7 @@ TEST_F(ListedVulkan, BeginsWithTheDevicesThatAreLikelyTheFastest) {
   EXPECT_TRUE(list({}).empty());
 }
 
-TEST_F(ListedVulkan, SaysWhatADeviceLacks) {
+TEST_F(ListedVulkan, NamesTheMissingFeatureOfADevice) {
   EXPECT_EQ(facts_of({}).unsupported, "");
   EXPECT_EQ(facts_of({.api_version = VK_API_VERSION_1_1}).unsupported, "Vulkan 1.2, but has 1.1");
   EXPECT_EQ(facts_of({.has_timelines = false}).unsupported, "timeline semaphores");
@@ -137,7 +137,7 @@ TEST_F(ListedVulkan, HasTheFactsOfEachDevice) {
   EXPECT_EQ(facts.features11.pNext, nullptr);
 }
 
-TEST_F(ListedVulkan, KnowsWhetherADeviceTellsItsTime) {
+TEST_F(ListedVulkan, DetectsDevicesThatCanReportTheirTime) {
   EXPECT_TRUE(facts_of({}).tells_time);
   EXPECT_FALSE(facts_of({.families = {{VK_QUEUE_COMPUTE_BIT, 1, 0, {}}}}).tells_time);
   EXPECT_FALSE(facts_of({.extensions = {"VK_KHR_other"}}).tells_time);

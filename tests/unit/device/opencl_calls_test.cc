@@ -283,7 +283,7 @@ struct Launch {
   KernelLaunch launch;
 };
 
-TEST_F(OpenClCalls, LoseNothingWhicheverFails) {
+TEST_F(OpenClCalls, LeakNothingIfAnyOfThemFails) {
   const size_t part = alignment();
   const auto use = [&](bool is_timed) {
     const BackendStream stream(backend());
@@ -321,17 +321,17 @@ TEST_F(OpenClCalls, LoseNothingWhicheverFails) {
       // Without its names, a driver's binaries are not kept; then the next call fails.
       const std::string said =
           failed == "clCreateBuffer"    ? "there is no block"
-          : failed == "clGetDeviceInfo" ? "clCreateProgramWithSource gave CL_INVALID_OPERATION (-59)"
+          : failed == "clGetDeviceInfo" ? "clCreateProgramWithSource returned CL_INVALID_OPERATION (-59)"
           : failed == "clBuildProgram"  ? "the driver of opencl:0 cannot compile the kernels of m.so: "
                                           "CL_INVALID_OPERATION (-59)"
-                                        : failed + " gave CL_INVALID_OPERATION (-59)";
+                                        : failed + " returned CL_INVALID_OPERATION (-59)";
       EXPECT_NE(failure.message.find(said), std::string::npos) << failure.message << "\n" << said;
       EXPECT_EQ(counted().alive, Alive()) << "after call " << nth << ", " << failed;
     }
   }
 }
 
-TEST_F(OpenClCalls, LoseNoImageWhicheverFails) {
+TEST_F(OpenClCalls, LeakNoImageIfAnyOfThemFails) {
   if (!backend().has_images(0)) GTEST_SKIP() << "the OpenCL device has no images";
   const ImageShape shape{7, 5, 3, {kDLFloat, 32, 1}};
   const size_t bytes = shape.bytes();
@@ -375,13 +375,13 @@ TEST_F(OpenClCalls, LoseNoImageWhicheverFails) {
       backend().sync(0);
       const bool is_block = counted().failed() == "clCreateBuffer";
       EXPECT_EQ(failure.message,
-                is_block ? "there is no block" : counted().failed() + " gave CL_INVALID_OPERATION (-59)");
+                is_block ? "there is no block" : counted().failed() + " returned CL_INVALID_OPERATION (-59)");
       EXPECT_EQ(counted().alive, Alive()) << "after call " << nth << ", " << counted().failed();
     }
   }
 }
 
-TEST_F(OpenClCalls, ReportWhatFailsWhenADeviceIsMade) {
+TEST_F(OpenClCalls, NameTheFailedCallWhileADeviceIsMade) {
   const cl_device_id device = list_devices(Api::get())[0];
   for (int64_t nth = 1; nth <= 3; ++nth) {
     counted().fail_from(nth);
@@ -389,11 +389,11 @@ TEST_F(OpenClCalls, ReportWhatFailsWhenADeviceIsMade) {
     counted().fail_from(0);
     const char *const names[] = {"clCreateContext", "clCreateCommandQueue", "clGetDeviceInfo"};
     EXPECT_EQ(failure.code, OPD_CALL_FAILED);
-    EXPECT_EQ(failure.message, concat(names[nth - 1], " gave CL_INVALID_OPERATION (-59)"));
+    EXPECT_EQ(failure.message, concat(names[nth - 1], " returned CL_INVALID_OPERATION (-59)"));
   }
 }
 
-TEST_F(OpenClCalls, SayWhatIsWrongWithCodeAndLaunches) {
+TEST_F(OpenClCalls, NameTheProblemOfCodeAndLaunches) {
   Failure failure = failure_of([&] { built("__kernel void f() { unknown = 1; }"); });
   EXPECT_EQ(failure.code, OPD_CALL_FAILED);
   EXPECT_EQ(failure.message.find("the driver of opencl:0 cannot compile the kernels of m.so: CL_BUILD_PROGRAM_FAILURE "
@@ -404,7 +404,7 @@ TEST_F(OpenClCalls, SayWhatIsWrongWithCodeAndLaunches) {
   failure = failure_of([&] { built(kScaleOpenCl, "spirv"); });
   EXPECT_EQ(failure.code, OPD_UNSUPPORTED);
   EXPECT_EQ(failure.message,
-            "the code for OpenCL in m.so has the format \"spirv\"; this build reads \"cl\", which is source");
+            "the OpenCL code in m.so has the format \"spirv\"; this build reads \"cl\", which is source");
 
   const auto program = built(kScaleOpenCl);
   failure = failure_of([&] { program->find("none"); });
@@ -423,14 +423,14 @@ TEST_F(OpenClCalls, SayWhatIsWrongWithCodeAndLaunches) {
   failure = failure_of([&] { kernel->launch(nullptr, wide.launch); });
   EXPECT_EQ(failure.code, OPD_CALL_FAILED);
   EXPECT_EQ(failure.message.find("kernel scale cannot be launched with 4 x 1 x 1 groups of 1048576 x 1 x 1 items: "
-                                 "clEnqueueNDRangeKernel gave CL_INVALID_WORK_"),
+                                 "clEnqueueNDRangeKernel returned CL_INVALID_WORK_"),
             0u)
       << failure.message;
   Launch few(block.data, block.data);
   few.launch.dynamic_shared_bytes = 0, few.args.push_back(few.args.back()), few.launch.args = few.args;
   failure = failure_of([&] { kernel->launch(nullptr, few.launch); });
   EXPECT_EQ(failure.code, OPD_CALL_FAILED);
-  EXPECT_EQ(failure.message.find("kernel scale does not take argument 3: clSetKernelArg gave CL_INVALID_ARG_"), 0u)
+  EXPECT_EQ(failure.message.find("kernel scale does not take argument 3: clSetKernelArg returned CL_INVALID_ARG_"), 0u)
       << failure.message;
 }
 
@@ -441,7 +441,7 @@ TEST(OpenClErrors, AreOfMemoryIfTheDriverHasNone) {
       ADD_FAILURE() << "no error";
     } catch (const Exception &e) {
       EXPECT_EQ(e.error()->code, status <= -4 && status >= -6 ? OPD_OUT_OF_MEMORY : OPD_CALL_FAILED) << status;
-      EXPECT_EQ(e.error()->message, concat("clSome gave ", status_name(status)));
+      EXPECT_EQ(e.error()->message, concat("clSome returned ", status_name(status)));
     }
   }
   EXPECT_EQ(status_name(CL_BUILD_PROGRAM_FAILURE), "CL_BUILD_PROGRAM_FAILURE (-11)");

@@ -104,7 +104,7 @@ TEST(AStoppedCall, RunsAGangWhole) {
   EXPECT_EQ(ran, 8);
 }
 
-TEST(AStoppedCall, LetsTasksLaunchWhatTheyNeed) {
+TEST(AStoppedCall, LetsRunningTasksLaunchMoreTasks) {
   StoppableCall call;
   std::atomic<int> inner{0};
   EXPECT_EQ(launch(3,
@@ -143,7 +143,7 @@ TEST(AStoppedCall, DropsATaskOnceThoseThatRunHaveEnded) {
   EXPECT_EQ(ran, 1);
 }
 
-TEST(AStoppedCall, RunsATaskThatOneWhichRunsMeetsAtABarrier) {
+TEST(AStoppedCall, RunsATaskThatARunningOneMeetsAtABarrier) {
   std::thread late;
   std::atomic<int> ran{0};
   Region region([&](int id, ParallelGroup *group) {

@@ -94,7 +94,7 @@ TEST(AThreadPool, LeavesSignalsToThreadsOfTheProgram) {
 }
 
 #if defined(__GLIBC__)
-TEST(AThreadPool, GivesBackTheWorkersOfAGangForWhichThereAreTooFewThreads) {
+TEST(AThreadPool, FreesTheWorkersOfAGangThatCannotStart) {
   const auto nothing = [](int, ParallelGroup *) { return 0; };
   ASSERT_EQ(launch(4, nothing), 0);
   pthread_attr_t usual, huge;
@@ -110,7 +110,7 @@ TEST(AThreadPool, GivesBackTheWorkersOfAGangForWhichThereAreTooFewThreads) {
 }
 #endif
 
-TEST(AThreadPool, RunsEveryIdOnceAndTellsTheirNumber) {
+TEST(AThreadPool, RunsEveryIdOnceAndPassesTheirNumber) {
   ThreadCount four(4);
   for (int round = 0; round < 200; ++round) {
     std::atomic<int> sum{0}, count{0}, told{0};
@@ -137,7 +137,7 @@ TEST(AThreadPool, KeepsTaskZeroOnTheCaller) {
   EXPECT_EQ(runner, std::this_thread::get_id());
 }
 
-TEST(AThreadPool, RunsTasksOnTheCallerWhoseWorkersDoNotGetAProcessor) {
+TEST(AThreadPool, RunsTasksOnTheCallerIfTheWorkersGetNoProcessor) {
   ThreadCount two(2);
   launch(2, [](int id, ParallelGroup *group) { return parallel_barrier(id, group); });  // the worker exists
   struct sigaction hold {
@@ -236,7 +236,7 @@ TEST(AThreadPool, GivesANestedGangThreadsOfItsOwn) {
   EXPECT_EQ(inner, 9);
 }
 
-TEST(AThreadPool, TellsAnObserverOfTheTasksThatTasksLaunch) {
+TEST(AThreadPool, CallsAnObserverForNestedTasks) {
   struct Count final : TaskObserver {
     std::atomic<int> begun{0}, ended{0};
     void *begin_task() noexcept override { return ++begun, this; }
@@ -254,7 +254,7 @@ TEST(AThreadPool, TellsAnObserverOfTheTasksThatTasksLaunch) {
 }
 
 // In whatever order the observers end.
-TEST(AThreadPool, TellsEachObserverUntilItsOwnEnd) {
+TEST(AThreadPool, CallsEachObserverUntilItEnds) {
   struct Count final : TaskObserver {
     std::atomic<int> begun{0};
     void *begin_task() noexcept override { return ++begun, nullptr; }
@@ -322,7 +322,7 @@ TEST(AThreadPool, GathersTheErrorsOfTasks) {
   EXPECT_EQ(static_cast<Error *>(error->cause)->message, "bad row 1");
 }
 
-TEST(AThreadPool, TellsHowManyMoreThanEightTasksFailed) {
+TEST(AThreadPool, CountsFailedTasksBeyondEight) {
   EXPECT_EQ(
       launch(12, [](int id, ParallelGroup *) { return set_raised(make_error(OPD_INTERNAL, concat("no ", id))), -1; }),
       -1);
@@ -370,7 +370,7 @@ TEST(AThreadPool, DoesNotLetABarrierWaitForATaskThatFailed) {
   EXPECT_EQ(take_raised()->message, "Task 1: broken");  // the others only stopped because of it
 }
 
-TEST(AThreadPool, RefusesCountsThatNoMachineHas) {
+TEST(AThreadPool, RefusesTaskCountsOutsideOfTheRange) {
   for (const int32_t count : {-1, 1025, INT32_MAX}) {
     EXPECT_EQ(launch(count, [](int, ParallelGroup *) { return 0; }), -1);
     EXPECT_EQ(take_raised()->code, OPD_OUT_OF_RANGE);
@@ -483,7 +483,7 @@ int wait_for(pid_t child) {
   return -2;  // it hung
 }
 
-TEST(AThreadPool, StartsAnewInAForkedChild) {
+TEST(AThreadPool, StartsNewWorkersInAForkedChild) {
   ThreadCount three(3);
   std::atomic<bool> stop{false};
   std::thread busy;

@@ -154,7 +154,7 @@ TEST(VulkanErrors, AreOfMemoryIfTheDriverHasNone) {
     } catch (const Exception &e) {
       const bool is_of_memory = number == -1 || number == -2 || number == -10;
       EXPECT_EQ(e.error()->code, is_of_memory ? OPD_OUT_OF_MEMORY : OPD_CALL_FAILED) << number;
-      EXPECT_EQ(e.error()->message, concat("vkSome gave ", result_name(result)));
+      EXPECT_EQ(e.error()->message, concat("vkSome returned ", result_name(result)));
     }
   }
   EXPECT_NO_THROW(check(VK_SUCCESS, "vkSome"));
@@ -195,7 +195,7 @@ TEST_F(VulkanCalls, CopyAfterAllEarlierWork) {
   EXPECT_EQ(checked().alive(), Alive());
 }
 
-TEST_F(VulkanCalls, BindWhatAKernelTakes) {
+TEST_F(VulkanCalls, BindTheArgumentsOfAKernel) {
   {
     OwnStream main(context(), checked()), other(context(), checked());
     const Memory first(context(), 1024), second(context(), 64);
@@ -223,7 +223,7 @@ TEST_F(VulkanCalls, BindWhatAKernelTakes) {
 }
 
 // Each submission costs microseconds, so launches that wait for others anyhow are given together.
-TEST_F(VulkanCalls, AreGivenTogetherWhileTheDeviceIsBusy) {
+TEST_F(VulkanCalls, AreSubmittedTogetherWhileTheDeviceIsBusy) {
   {
     OwnStream main(context(), checked());
     std::optional<Memory> first(std::in_place, context(), 1024), second(std::in_place, context(), 64);
@@ -367,7 +367,7 @@ TEST_F(VulkanCalls, GiveTimesInNanoseconds) {
   }
 }
 
-TEST_F(VulkanCalls, AskForNoMoreMemoryThanThereIs) {
+TEST_F(VulkanCalls, RequestNoMoreMemoryThanThereIs) {
   using Use = DeviceBuffer::Use;
   facts_.properties11.maxMemoryAllocationSize = 4096;
   EXPECT_NE(DeviceBuffer::make(context(), 4080, Use::kTensor), nullptr);
@@ -389,7 +389,7 @@ TEST_F(VulkanCalls, AskForNoMoreMemoryThanThereIs) {
   EXPECT_EQ(checked().alive(), Alive());
 }
 
-TEST_F(VulkanCalls, LoseNothingWhicheverFails) {
+TEST_F(VulkanCalls, LeakNothingIfAnyOfThemFails) {
   context();
   const auto use = [&] {
     OwnStream main(context(), checked());
@@ -425,9 +425,9 @@ TEST_F(VulkanCalls, LoseNothingWhicheverFails) {
     } catch (const Exception &e) {
       EXPECT_EQ(e.error()->code, OPD_CALL_FAILED);
       EXPECT_NE(e.error()->message.find("VK_ERROR_DEVICE_LOST (-4)"), std::string::npos) << e.error()->message;
-      const bool is_of_a_buffer = e.error()->message.find("making a buffer gave ") == 0;
+      const bool is_of_a_buffer = e.error()->message.find("the allocation of a buffer returned ") == 0;
       if (!is_of_a_buffer) {
-        EXPECT_NE(e.error()->message.find(checked().failed() + " gave "), std::string::npos) << e.error()->message;
+        EXPECT_NE(e.error()->message.find(checked().failed() + " returned "), std::string::npos) << e.error()->message;
       }
     }
     checked().fail_from(0);

@@ -204,7 +204,7 @@ TEST_F(VulkanLimits, ApplyToTheRestOfATensorFromItsOffset) {
   for (const auto &[offset, left] : {std::pair{0, 512}, {192, 320}, {512, 0}})
     EXPECT_EQ(launched_with(OPD_INVALID_ARGUMENT, 1, 0, false, static_cast<size_t>(offset)),
               concat("argument 0 of kernel scale has ", left,
-                     " bytes of its buffer; vulkan:7 gives a kernel 1 to 256 of each"));
+                     " bytes of its buffer; vulkan:7 allows 1 to 256 bytes of each buffer"));
   EXPECT_EQ(launched_with(OPD_INVALID_ARGUMENT, 1, 0, false, 288),
             "argument 0 of kernel scale begins 288 bytes into its buffer; vulkan:7 can begin at multiples of 64 only");
 }

@@ -65,7 +65,7 @@ std::string problem(const Words &words) {
 
 constexpr uint32_t kUniform = 2, kPush = 9, kStorage = 12;
 
-TEST(Spirv, TellsWhatTheKernelNeeds) {
+TEST(Spirv, HasTheRequirementsOfTheKernel) {
   const ShaderFacts facts =
       facts_of(kernel(capability(11) + in_set(10, 0, 1) + in_set(20, 0, 0) + in_set(30, 0, 2) + decorate(22, 3) +
                           offset(42, 0, 0) + offset(42, 1, 24) + offset(42, 2, 8),
@@ -165,7 +165,7 @@ TEST(Spirv, IsRefusedForItsEntryPoint) {
   EXPECT_EQ(problem(kernel(op(14, {0, 2}))), "addressing model 0 and memory model 2, which are not Vulkan's");
 }
 
-TEST(Spirv, IsRefusedForWhatIsNoArgument) {
+TEST(Spirv, IsRefusedForUnsupportedVariables) {
   EXPECT_EQ(problem(kernel({}, variable(10, 0))), "an image or a sampler, where kernels have buffers and scalars only");
   EXPECT_EQ(problem(kernel({}, variable(10, kStorage))), "a buffer that is not in set 0");
   EXPECT_EQ(problem(kernel(in_set(10, 1, 0), variable(10, kStorage))), "a buffer that is not in set 0");
@@ -185,7 +185,7 @@ TEST(Spirv, IsRefusedForWhatIsNoArgument) {
 }
 
 // Any change of any word is accepted or refused, and nothing else happens: sanitizers see reads beyond the words.
-TEST(Spirv, MayHaveAnyWords) {
+TEST(Spirv, WithChangedWordsIsAcceptedOrRefused) {
   const Words good = kernel(in_set(10, 0, 0) + offset(42, 1, 24), variable(10, kStorage) + variable(40, kPush));
   std::mt19937 random(1);
   size_t refused = 0;

@@ -46,7 +46,7 @@ TEST(AWorkspace, IsMarkedInRecordingsOfMemory) {
   EXPECT_EQ(signed_bytes(*events[1]), -10'000);
 }
 
-TEST(AWorkspace, ReusesWhatAKernelGaveBack) {
+TEST(AWorkspace, ReusesFreedBlocks) {
   void *a = allocate_workspace(kHost, 5000), *b = allocate_workspace(kHost, 20'000);
   EXPECT_TRUE(free_workspace_block(kHost, b));
   EXPECT_TRUE(free_workspace_block(kHost, a));
@@ -73,7 +73,7 @@ TEST(AWorkspace, TakesTheSmallestBlockThatIsLargeEnough) {
         .join();
 }
 
-TEST(AWorkspace, LetsGoOfTheLargestBlockIfNoneIsLargeEnough) {
+TEST(AWorkspace, FreesTheLargestBlockIfNoneIsLargeEnough) {
   for (const bool small_first : {true, false})
     std::thread([&] {
       void *small = allocate_workspace(kHost, 8192), *large = allocate_workspace(kHost, 20'480);
@@ -133,7 +133,7 @@ TEST(AWorkspace, KeepsOneBlockForRequestsThatGrow) {
   EXPECT_EQ(memory_stats(kHost).reserved_bytes - before, 50u * 4096);
 }
 
-TEST(AWorkspace, TellsThatAPointerIsNotItsOwn) {
+TEST(AWorkspace, RefusesForeignPointers) {
   int local = 0;
   EXPECT_FALSE(free_workspace_block(kHost, &local));
   EXPECT_FALSE(free_workspace_block(kHost, nullptr));
@@ -163,7 +163,7 @@ TEST(AWorkspace, EndsWithItsThread) {
   EXPECT_EQ(memory_stats(kHost).live_bytes, before.live_bytes);
 }
 
-TEST(AWorkspace, LetsGoOfIdleBlocksAfterATrim) {
+TEST(AWorkspace, FreesIdleBlocksAfterATrim) {
   trim_memory(kHost);
   const auto before = memory_stats(kHost).reserved_bytes;
   void *kept = allocate_workspace(kHost, 4096), *idle = allocate_workspace(kHost, 4096);

@@ -90,7 +90,7 @@ TEST(Artifact, SaysWhichSlotCannotHoldAPointer) {
   }
 }
 
-TEST(ElfFile, TellsWhichBytesTheLoaderWrites) {
+TEST(ElfFile, IdentifiesTheBytesThatTheLoaderWrites) {
   const std::string source = R"(
 #include <math.h>
 int shared = 1;

@@ -71,7 +71,7 @@ TEST(BlobReader, LinksModulesAndGivesTheRoot) {
   EXPECT_EQ(root->imports()[0].get(), library.get());
 }
 
-TEST(BlobReader, TellsOfALoaderThatGivesNoModule) {
+TEST(BlobReader, ReportsALoaderThatReturnsNoModule) {
   register_module_kind("test.None", [](const EmbeddedBytes &) -> Ref<Module> { return nullptr; });
   const std::string text = Blob{{0, 0}, {}, {{"test.None", "abc"}}}.text();
   try {
@@ -79,7 +79,7 @@ TEST(BlobReader, TellsOfALoaderThatGivesNoModule) {
     ADD_FAILURE();
   } catch (const Exception &e) {
     EXPECT_EQ(e.error()->code, OPD_INTERNAL);
-    EXPECT_STREQ(e.what(), "the loader of modules of kind test.None gave none");
+    EXPECT_STREQ(e.what(), "the loader of modules of kind test.None returned no module");
   }
 }
 
@@ -140,7 +140,7 @@ std::string device_bytes() {
   return out.take();
 }
 
-TEST(BlobReader, KnowsTheFunctionsOfDeviceModulesAndRefusesOnlyThose) {
+TEST(BlobReader, ListsTheFunctionsOfDeviceModulesAndRefusesOnlyThose) {
   const std::string text = Blob{{0, 1, 1}, {1}, {{"_lib", ""}, {"cuda", device_bytes()}}}.text();
   const auto root = make_embedded_modules(as_bytes(text), make_object<Named>("library"), "model.so", {}, derived);
   EXPECT_EQ(root->imports().at(0)->list(), std::vector<std::string>{"add_kernel"});
@@ -171,7 +171,7 @@ TEST(BlobReader, RefusesAnyDamagedByteOrReadsIt) {
     }
 }
 
-TEST(BlobReader, RefusesTreesThatAreNone) {
+TEST(BlobReader, RefusesInvalidTrees) {
   const auto with = [](std::vector<uint64_t> starts, std::vector<uint64_t> children) {
     return blob_refusal(Blob{std::move(starts), std::move(children), {{"odd.a", ""}, {"_lib", ""}}}.text());
   };

@@ -152,7 +152,7 @@ TEST(LinkInputs, AreWrittenWithPlainNamesInTheirOrder) {
     EXPECT_TRUE(fs::is_regular_file(build.file("include/") + header)) << header;
 }
 
-TEST(LinkedObjects, AreKeptByTheirContentAndWarnedOf) {
+TEST(LinkedObjects, AreKeptByTheirContentAndLogWarnings) {
   ModuleOptions options;
   options.cache_dir = fresh_directory("linked"), options.c_flags = "-O1", options.compiler = "cc";
   const auto count = [&] { return std::distance(fs::directory_iterator(options.cache_dir), fs::directory_iterator()); };
@@ -186,7 +186,7 @@ TEST(LinkedObjects, AreKeptByTheirContentAndWarnedOf) {
   EXPECT_TRUE(broken.starts_with("cc could not link x.tar:\na.c:1:2: error: #error broken")) << broken;
 }
 
-TEST(CompiledSources, AreKeptByTheirPreprocessedTextAndWarnedOf) {
+TEST(CompiledSources, AreKeptByTheirPreprocessedTextAndLogWarnings) {
   ModuleOptions options;
   options.cache_dir = fresh_directory("compiled"), options.c_flags = "-O1", options.compiler = "cc";
   const auto compile = [&](const std::string &text, const std::string &path = "") {

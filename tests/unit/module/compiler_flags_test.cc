@@ -13,7 +13,7 @@ struct Split {
   Words words, options, libraries;
 };
 
-TEST(CompilerFlags, AreSplitIntoWhatPrecedesTheFilesAndWhatFollowsThem) {
+TEST(CompilerFlags, AreSplitIntoThoseBeforeAndAfterTheFiles) {
   const Split cases[] = {{{"-O2", "-lm"}, {"-O2"}, {"-lm"}},
                          {{"-lm", "-O2"}, {"-O2"}, {"-lm"}},
                          {{"a.o", "x.a", "-Wall"}, {"-Wall"}, {"a.o", "x.a"}},

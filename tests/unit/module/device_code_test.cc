@@ -113,7 +113,7 @@ TEST(DeviceCode, HasTheLaunchValuesAndTheMannerOfTheLaunchThatItsTagsName) {
   }
 }
 
-TEST(DeviceCode, SaysWhichParametersCannotBePassed) {
+TEST(DeviceCode, NamesUnsupportedParameters) {
   for (const DLDataType good : {kHandle,
                                 kFloat,
                                 DLDataType{kDLFloat, 64, 1},

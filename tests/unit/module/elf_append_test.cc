@@ -179,7 +179,7 @@ TEST(AddedData, TakesTheProgramHeadersWithIt) {
   EXPECT_EQ(added.p_offset, 0u) << "the first segment is the one of before";
 }
 
-TEST(AnotherRunPath, IsTheOnlyThingThatChanges) {
+TEST(AnotherRunPath, ChangesNothingElse) {
   for (const char *flags : {"-Wl,-rpath,/old", "-Wl,--disable-new-dtags,-rpath,/old"}) {
     const Library good(kAppendSource, std::string("-lm -Wl,-soname,named.so ") + flags);
     Library made = good;

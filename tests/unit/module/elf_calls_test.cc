@@ -131,7 +131,7 @@ TEST(Choosers, MustBeFunctionsInSymbols) {
 }
 
 // ld -s leaves the header as it is without them, and so does lld.
-TEST(Choosers, NeedNotBeToldByTheHeader) {
+TEST(Choosers, AreAcceptedWithoutAMarkInTheHeader) {
   for (const std::string &source :
        {kCallsSource + kChosenHere, kCallsSource + kChosen + kChosenHere,
         kCallsSource + kChosen + "int chosen2(int) __attribute__((ifunc(\"choose\")));\n"}) {
@@ -148,7 +148,7 @@ TEST(Choosers, NeedNotBeToldByTheHeader) {
   expect_refused(stripped, "nothing else in the file says");
 }
 
-TEST(Choosers, AreNotMadeByOneChangedBit) {
+TEST(Choosers, AreRefusedIfOneChangedBitMadeThem) {
   const Library good(kCallsSource, "");
   const ElfFile file(as_bytes(good.bytes), "calls.so");
   for (const auto &symbol : file.symbols()) {
@@ -232,7 +232,7 @@ TEST(EntryPoints, LieInSectionsOfFunctions) {
 }
 
 // A function of assembly code without unwind information, as hand-written ones are.
-TEST(Choosers, MustBeFunctionsThatAreKnownAsSuch) {
+TEST(Choosers, MustBeKnownFunctions) {
   const std::string bare =
       "__asm__(\".text\\n.globl bare\\n.type bare, %function\\nbare: ret\\nret\\n.size bare, . - bare\\n\");\n";
   const Library good(kCallsSource + kChosenHere + bare, "");
@@ -248,7 +248,7 @@ TEST(Choosers, MustBeFunctionsThatAreKnownAsSuch) {
 }
 
 // The linker's own initialiser and finaliser test the first two by a slot and call them, on AArch64 by another slot.
-TEST(SlotsOfTheStartFiles, MustBeTheirs) {
+TEST(SlotsOfTheStartFiles, MustHaveTheirOwnSymbols) {
   const Library good(kCallsSource, "");
   ASSERT_EQ(good.refusal(), "accepted");
   const ElfFile file(as_bytes(good.bytes), "calls.so");
@@ -273,7 +273,7 @@ TEST(SlotsOfTheStartFiles, MustBeTheirs) {
   EXPECT_GT(tried, 4);
 }
 
-TEST(Slots, AreNotTwoOfOneKindForASymbol) {
+TEST(Slots, AreRefusedIfASymbolHasTwoOfOneKind) {
   const Library good(kCallsSource, "");
   const ElfFile file(as_bytes(good.bytes), "calls.so");
   const auto symbols = file.symbols();

@@ -57,7 +57,7 @@ const ElfSymbol *find(const ElfFile &file, std::string_view name) {
   return found == symbols.end() ? nullptr : &*found;
 }
 
-TEST(ElfFile, RefusesToImportWhatItDefines) {
+TEST(ElfFile, RefusesASymbolThatIsDefinedAndImported) {
   const std::string bytes = good_bytes();
   const ElfFile file(as_bytes(bytes), "good.so");
   const auto *defined = find(file, "__tvm_ffi_f"), *needed = find(file, "TVMFFIErrorSetRaisedFromCStrParts");
@@ -111,7 +111,7 @@ TEST(ElfFile, RefusesVersionsThatLeaveTheirTable) {
         << step;
 }
 
-TEST(ElfFile, TellsSymbolsAndWhereTheyLie) {
+TEST(ElfFile, FindsSymbolsAndTheirSegments) {
   const std::string bytes = good_bytes();
   const ElfFile file(as_bytes(bytes), "good.so");
   const auto *function = find(file, "__tvm_ffi_f"), *slot = find(file, "__TVMBackendParallelLaunch"),
@@ -171,7 +171,7 @@ TEST(ElfFile, RefusesAnExecutableStack) {
 }
 
 // The libraries that this program has loaded: other directories of the system may hold those of another architecture.
-TEST(ElfFile, FindsTheCommonLibrariesOfTheSystemGood) {
+TEST(ElfFile, AcceptsTheLoadedLibrariesOfTheSystem) {
   std::set<std::string> paths;
   const auto add = [](dl_phdr_info *library, size_t, void *data) {
     const std::string path = library->dlpi_name;
@@ -224,7 +224,7 @@ std::string unloadable(const std::string &source) {
 
 TEST(Artifact, RefusesOtherCallingConventionsAndUnknownNames) {
   EXPECT_NE(unloadable("void *__tvm_module_ctx;").find("TVM 0.20 or older"), std::string::npos);
-  EXPECT_NE(unloadable("const char __tvm_dev_mblob[8];").find("export the model anew"), std::string::npos);
+  EXPECT_NE(unloadable("const char __tvm_dev_mblob[8];").find("export the model again"), std::string::npos);
   EXPECT_NE(unloadable("void *__tvm_ffi_library_ctx;").find("TVM 0.21"), std::string::npos);
   EXPECT_NE(unloadable("extern void TVMNewThing(void); void f(void) { TVMNewThing(); }").find("calls TVMNewThing"),
             std::string::npos);

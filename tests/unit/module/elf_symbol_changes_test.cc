@@ -162,7 +162,7 @@ TEST(ElfVersions, RequirementsMustBeConsistent) {
                {[=](Library &l) { l.set<uint16_t>(f, 0x8001); }, "accepted"},  // the highest bit hides a symbol
                {[=](Library &l) { l.set<uint16_t>(needs, 2); }, bad_at(needs, "a version requirement has version 2")},
                {[=](Library &l) { l.set<uint32_t>(needs + offsetof(Elf64_Verneed, vn_file), f_name); },
-                bad_at(needs, "a version is required of library \"f\", which is not needed otherwise")},
+                bad_at(needs, "a version of library \"f\" is required, but the library is not listed as needed")},
                {[=](Library &l) { l.set<uint16_t>(needs + offsetof(Elf64_Verneed, vn_cnt), 0); },
                 bad_at(needs, "library \"", file, "\" has more versions than the 0 stated")},
                {[=](Library &l) { l.set<uint64_t>(l.dynamic(DT_VERNEEDNUM) + 8, 1); },

@@ -154,7 +154,7 @@ TEST(EmbeddedConstants, AreGivenToImportsBeforeTheirFirstUse) {
   EXPECT_EQ(all.view().type, int{OPD_MAP});
 }
 
-TEST(EmbeddedConstants, TellOfInitialisersThatGaveAnErrorUntilOneDoesNot) {
+TEST(EmbeddedConstants, ReportAnInitialisersErrorUntilItSucceeds) {
   const auto module = read_kind("const_loader", list({}) + number(0) + list({"f"}) + number(1) + list({}));
   const auto import = make_object<Functions>();
   module->add_import(import);
@@ -162,7 +162,7 @@ TEST(EmbeddedConstants, TellOfInitialisersThatGaveAnErrorUntilOneDoesNot) {
   for (const int64_t status : {int64_t{7}, int64_t{-1}}) {
     import->gives("__init_f", Value(status));
     EXPECT_EQ(refusal(OPD_CALL_FAILED, [&] { module->find("f"); }),
-              concat("__init_f, which takes the constants of f, gave ", status));
+              concat("__init_f, which takes the constants of f, returned ", status));
   }
   import->all["__init_f"] = make_function([](Args) -> Value { fail(OPD_OUT_OF_RANGE, "too much");
 });
@@ -188,7 +188,7 @@ std::string device(const std::string &format, const std::vector<KernelEntry> &fu
   return out + text(code);
 }
 
-TEST(CodeOfDevices, NamesItsFunctionsIfItsFormIsKnown) {
+TEST(CodeOfDevices, ListsItsFunctionsIfItsFormatIsKnown) {
   const auto module = [](const char *kind, const std::string &bytes) {
     return make_object<PlaceholderModule>(kind, as_bytes(bytes), "m.so");
   };

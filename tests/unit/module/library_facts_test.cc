@@ -74,7 +74,7 @@ TEST(LibraryFacts, ComeFromSymbolsAndSegments) {
   EXPECT_TRUE(embedded_in(file, kOwnBlobSymbol).empty());
 }
 
-TEST(LibraryFacts, SayWhyALibraryCannotBeLoadedUnlessItIsDamaged) {
+TEST(LibraryFacts, StateWhyAnUndamagedLibraryCannotBeLoaded) {
   register_tvmffi_symbols();
   const auto facts = [](const std::string &source) {
     const std::string bytes = read_bytes(opdyno_test::build_library("facts", source));
@@ -84,8 +84,8 @@ TEST(LibraryFacts, SayWhyALibraryCannotBeLoadedUnlessItIsDamaged) {
   EXPECT_EQ(old.release, "0.21");
   EXPECT_EQ(names_of(old), Names{"f"});
   EXPECT_EQ(old.not_loadable,
-            "facts.so was made by TVM 0.21 (it has the symbol __tvm_ffi_library_ctx), whose calling convention is "
-            "another one; export the model anew with TVM 0.22 to 0.27");
+            "facts.so was made by TVM 0.21 (it has the symbol __tvm_ffi_library_ctx), which has another calling "
+            "convention; export the model again with TVM 0.22 to 0.27");
   EXPECT_EQ(facts("__attribute__((weak)) void *__TVMNewSlot;").not_loadable,
             "facts.so expects its loader to provide TVMNewSlot, which this version of opdyno does not offer");
   EXPECT_EQ(facts("int TVMNewThing(void); int f(void) { return TVMNewThing(); }").not_loadable,
@@ -99,7 +99,7 @@ TEST(LibraryFacts, SayWhyALibraryCannotBeLoadedUnlessItIsDamaged) {
 }
 
 // A function that TVM's compiler marks by no type, one that is chosen, and what only looks like a function.
-TEST(LibraryFacts, TellFunctionsFromOtherSymbols) {
+TEST(LibraryFacts, DistinguishFunctionsFromOtherSymbols) {
   const auto facts = [](const std::string &assembly) {
     const std::string bytes = read_bytes(opdyno_test::build_library("facts", "__asm__(\"" + assembly + "\");"));
     return names_of(facts_of(ElfFile(as_bytes(bytes), "facts.so")));
@@ -297,7 +297,7 @@ TEST(ObjectFacts, CombineAllMembersOfAnArchive) {
 }
 
 // A library without relocations: those of another machine mean other things.
-TEST(LibraryFacts, SayThatALibraryOfAnotherMachineCannotBeLoaded) {
+TEST(LibraryFacts, DescribeALibraryOfAnotherMachine) {
   std::string bytes =
       read_bytes(opdyno_test::build_library("other_machine", "int __tvm_ffi_f(void) { return 1; }", "-nostdlib"));
   const uint16_t other = kMachine == EM_X86_64 ? EM_AARCH64 : EM_X86_64;

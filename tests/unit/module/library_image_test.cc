@@ -77,7 +77,7 @@ TEST(LibraryCopy, OnDiskIsGoneWithItsOwner) {
   ::close(fd);
 }
 
-TEST(LibraryCopy, OnDiskSaysWhereItCannotBe) {
+TEST(LibraryCopy, OnDiskErrorsNameTheTriedDirectories) {
   EXPECT_EQ(
       refusal(OPD_IO,
               [] {

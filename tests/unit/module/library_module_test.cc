@@ -40,7 +40,7 @@ TEST(LibraryModule, IsInTheSlotOfItsContextAsLongAsItLives) {
   EXPECT_EQ(*slot, nullptr) << "functions that its code made find no imports then";
 }
 
-TEST(LibraryModule, IsNotMistakenForWhatElseAContextMayBe) {
+TEST(LibraryModule, RefusesContextsOfOtherTypes) {
   EXPECT_EQ(refusal(OPD_INVALID_ARGUMENT, [] { code_of_context(nullptr); }),
             "a library's context is not a module; was the library loaded by something else too?");
   const Ref<Function> function = make_function([](Args) { return Value(); });

@@ -96,7 +96,7 @@ TEST(ATarFile, HasFilesOfTheThreePlainTypes) {
   EXPECT_TRUE(tells(changed(156, "2"), "is of type '2': only plain files and directories are read"));
 }
 
-TEST(ATarFile, IsKnownByItsStart) {
+TEST(ATarFile, IsRecognisedByItsStart) {
   const std::string archive = write_tar({{"a.o", "content"}});
   EXPECT_TRUE(looks_like_tar(as_bytes(archive)));
   EXPECT_TRUE(looks_like_tar(as_bytes(archive.substr(0, 262))));
@@ -114,7 +114,8 @@ TEST(ATarFile, HasNamesOfOneToAHundredBytes) {
       write_tar({{name, "1"}});
       ADD_FAILURE() << name;
     } catch (const Exception &e) {
-      EXPECT_EQ(e.error()->message, concat("\"", name, "\" is not a name for a member of a tar archive"));
+      EXPECT_EQ(e.error()->message,
+                concat("a member of a tar archive cannot have the name \"", name, "\": it must have 1 to 100 bytes"));
     }
   }
 }

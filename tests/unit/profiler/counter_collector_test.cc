@@ -81,7 +81,7 @@ TEST(CounterCollector, CountsOverTheEndOfACounter) {
   EXPECT_EQ(wide->note() + narrow->note(), "");
 }
 
-TEST(CounterCollector, LeavesOutWhatACounterCannotHaveCounted) {
+TEST(CounterCollector, LeavesOutACounterThatFell) {
   Script script;
   const auto collector = make_object<Scripted>(script, 0);
   collector->init({});
@@ -89,7 +89,7 @@ TEST(CounterCollector, LeavesOutWhatACounterCannotHaveCounted) {
   EXPECT_NE(collector->note().find("ticks: left out where the counter fell"), std::string::npos) << collector->note();
 }
 
-TEST(CounterCollector, SaysWhatIsEstimated) {
+TEST(CounterCollector, NotesEstimatedCounts) {
   Script script;
   script.is_estimated = true;
   const auto collector = make_object<Scripted>(script, 0);
@@ -99,7 +99,7 @@ TEST(CounterCollector, SaysWhatIsEstimated) {
   EXPECT_NE(collector->note().find("ticks: counted part of the time and scaled"), std::string::npos);
 }
 
-TEST(CounterCollector, NestsAndServesOtherDevicesNot) {
+TEST(CounterCollector, NestsAndIgnoresOtherDevices) {
   Script script;
   const auto collector = make_object<Scripted>(script, 0);
   collector->init({});
@@ -165,7 +165,7 @@ TEST(CounterCollector, GivesEachDeviceItsCountersInTheirUnits) {
   EXPECT_EQ(collector->count({kDLMetal, 0}, {1, 1, 1}), Counted());
 }
 
-TEST(CounterCollector, NamesInItsNotesWhatTheyAreOf) {
+TEST(CounterCollector, NamesTheCountersInItsNotes) {
   const auto collector = make_object<Several>();
   EXPECT_EQ(collector->shared(), "first, third: of the whole process");
   collector->init({});
@@ -242,7 +242,7 @@ int raise_ticks() {
 }
 
 // The thread itself counts 5 + 10, its workers 20 and 30.
-TEST(CounterCollector, AddsWhatWorkersCountInTasksOfTheCall) {
+TEST(CounterCollector, AddsTheCountsOfWorkersInTasksOfTheCall) {
   const ThreeThreads three;
   for (const bool per_thread : {false, true}) {
     const auto collector = make_object<OfThreads>(per_thread);
@@ -272,7 +272,7 @@ TEST(CounterCollector, AddsWhatWorkersCountInTasksOfTheCall) {
   }
 }
 
-TEST(CounterCollector, IsNotToldOfWorkersOnceItHasFinished) {
+TEST(CounterCollector, OpensNoCountersForWorkersAfterItsEnd) {
   const ThreeThreads three;
   const auto collector = make_object<OfThreads>(false);
   collector->init({});
@@ -322,7 +322,7 @@ int free_file_number() {
   return number;
 }
 
-TEST(PerfCollector, ClosesWhatItOpens) {
+TEST(PerfCollector, ClosesItsFiles) {
   const int before = free_file_number();
   const std::vector<std::string> names = perf_events();
   EXPECT_EQ(free_file_number(), before);
@@ -344,7 +344,7 @@ TEST(PerfCollector, ClosesWhatItOpens) {
   EXPECT_EQ(free_file_number(), before);
 }
 
-TEST(PerfHints, SayWhatTheUserCanDo) {
+TEST(PerfHints, NameARemedy) {
   const auto says = [](int error, std::string_view part) { return perf_hint(error).find(part) != std::string::npos; };
   for (const int error : {EACCES, EPERM}) {
     EXPECT_TRUE(says(error, "it is forbidden: ")) << perf_hint(error);
@@ -404,7 +404,7 @@ TEST(EnergyCollector, SaysWhyThereIsNone) {
   EXPECT_NE(message().find("energy_uj may not be read"), std::string::npos) << message();
 }
 
-TEST(EnergyCollector, KnowsPackagesOnlyAndLeavesOutThoseThatMayNotBeRead) {
+TEST(EnergyCollector, ReadsPackagesOnlyAndLeavesOutUnreadableOnes) {
   Powercap powercap;
   for (const char *package : {"0", "1", "2", "0:0", "4"}) {
     const std::string domain = concat("intel-rapl:", package);

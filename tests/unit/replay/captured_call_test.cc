@@ -214,7 +214,7 @@ TEST(TheKeptError, HasItsFirstCause) {
       if (code == 256) {
         EXPECT_EQ(error, "");
       } else {
-        expect_part(error, "is not one of an error");
+        expect_part(error, "is not an error code");
       }
     }
 }
@@ -233,7 +233,7 @@ TEST(TheEndOfACapture, HasAResultOrAnError) {
   EXPECT_EQ(end.error->message, "full");
 }
 
-TEST(ACallOfTheHost, ComesBackWithWhatItWrote) {
+TEST(ACallOfTheHost, KeepsTheTensorsThatItWrote) {
   const int64_t dims[] = {2};
   Ref<Tensor> kept = make_tensor(dims, {kDLInt, 8, 1}, {kDLCPU, 0}),
               written = make_tensor(dims, {kDLInt, 8, 1}, {kDLCPU, 0});

@@ -76,7 +76,7 @@ TEST(AKeptTensor, HasNoMoreMemoryThanItsElementsAreWorth) {
   EXPECT_EQ(value_of(tensor(kWithBoth, {2}, {3}, 16)).tensor->elements.size(), 16U);
   const auto huge = [](int64_t stride) { return error_of([&] { value_of(tensor(kWithBoth, {2}, {stride}, 16)); }); };
   for (const int64_t stride : {int64_t{1} << 20, int64_t{1} << 40, INT64_MAX, int64_t{-1}})
-    EXPECT_NE(huge(stride).find("is not one of a tensor"), std::string::npos) << stride;
+    EXPECT_NE(huge(stride).find("does not describe a valid tensor"), std::string::npos) << stride;
   EXPECT_NE(error_of([] { value_of(tensor(kWithElements, {5}, {}, 16)); }).find("elements at offset "),
             std::string::npos);
 }
@@ -132,9 +132,9 @@ TEST(AKeptTensor, SaysWhichOfItsFieldsIsWrong) {
   EXPECT_NE(error(tensor_of(1, kFloat, 1, {1}, kMebibyte + 1, 4)).find("byte offset at offset "), std::string::npos);
   EXPECT_NE(error(tensor_of(1, kFloat, 1, {1}, kMebibyte + 1, 4)).find(" exceeds 1 MiB"), std::string::npos);
   for (const DLDataType dtype : {DLDataType{kDLFloat, 0, 1}, DLDataType{kDLFloat, 32, 0}})
-    EXPECT_NE(error(tensor_of(1, dtype, 1, {0}, 0, 4)).find("is not one of a tensor"), std::string::npos);
-  EXPECT_NE(error(tensor_of(1, kFloat, 1, {-1}, 0, 4)).find("is not one of a tensor"), std::string::npos);
-  EXPECT_NE(error(tensor_of(0, kFloat, 2, {int64_t{1} << 62, 4}, 0, 0)).find("is not one of a tensor"),
+    EXPECT_NE(error(tensor_of(1, dtype, 1, {0}, 0, 4)).find("does not describe a valid tensor"), std::string::npos);
+  EXPECT_NE(error(tensor_of(1, kFloat, 1, {-1}, 0, 4)).find("does not describe a valid tensor"), std::string::npos);
+  EXPECT_NE(error(tensor_of(0, kFloat, 2, {int64_t{1} << 62, 4}, 0, 0)).find("does not describe a valid tensor"),
             std::string::npos);
   EXPECT_EQ(error(tensor_of(2, kFloat, 1, {0, -1}, 0, 0)), "") << "strides of nothing do not matter";
 }
@@ -153,7 +153,7 @@ TEST(AKeptTensor, MayHaveGapsThatAreSmall) {
   EXPECT_FALSE(is_taken(kMebibyte, 17));
 }
 
-TEST(AKeptValue, SaysWhatIsWrongWithIt) {
+TEST(AKeptValue, NamesItsProblem) {
   const auto error = [](const std::string &bytes) { return error_of([&] { value_of(bytes); }); };
   const std::string none(1, '\0');
   EXPECT_NE(error(std::string(1, char{KeptValue::kSameState + 1}))
@@ -240,7 +240,7 @@ TEST(AKeptTensor, ComesBackAtItsOffsetWithItsStridesAndReadOnly) {
       }
 }
 
-TEST(ALeaf, IsShownByWhatItIs) {
+TEST(ALeaf, IsShownByItsType) {
   const std::string one = number(KeptValue::kInt, 1);
   const std::string bytes = items(
       KeptValue::kArray,
@@ -273,7 +273,7 @@ TEST(TensorsOfAValue, AreFoundInTuplesAndMaps) {
   EXPECT_EQ(maker.mark().tensors, 1u);
 }
 
-TEST(AHash, IsOfTheElementsAndOfWhatTheyAre) {
+TEST(AHash, DependsOnTheElementsAndTheirType) {
   ValueMaker maker;
   const auto hash = [&](const std::string &bytes) { return hash_of_value(maker.make(value_of(bytes)).view()); };
   const auto floats = [](char last) {

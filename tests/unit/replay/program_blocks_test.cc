@@ -16,7 +16,7 @@ std::string block_error(const std::string &block, const std::vector<KeptModule> 
 
 }  // namespace
 
-TEST(ModulesOfACapture, MayNotMakeATreeThatIsWalkedForEver) {
+TEST(ModulesOfACapture, MayNotMakeATreeOfMoreThan1000Modules) {
   std::vector<std::string> blocks = {write_program_module("p", {})};
   std::vector<KeptModule> modules = {read_module(as_bytes(blocks[0]), {}, "call.opdrec")};
   for (uint64_t last = 0; last < 8; ++last) {  // each has the one before it twice: 3, 7, 15 … 511 modules

@@ -280,7 +280,7 @@ TEST(RemoteProfileOptions, NameCollectorsWithTheirCounters) {
             static_cast<uint64_t>(INT64_MAX));
 }
 
-TEST(RemoteProfileOptions, AreRefusedIfTheyAreNone) {
+TEST(RemoteProfileOptions, AreRefusedIfTheyAreInvalid) {
   const std::string good = write_profile_options({});
   EXPECT_EQ(refusal_of([&] { read_profile_options(good); }), "");
   const auto refusal = [&](const char *from, const char *to) {
@@ -305,7 +305,7 @@ TEST(AnOption, EndsAtASpace) {
   EXPECT_EQ(option_in("client:key -x=", " -x="), "");
 }
 
-TEST(ASecret, HasALeastLength) {
+TEST(ASecret, HasAMinimumLength) {
   EXPECT_EQ(refusal_of([] { require_good(std::string(kLeastSecret, 'a')); }), "");
   EXPECT_EQ(refusal_of([] { require_good(std::string(kLeastSecret - 1, 'a')); }),
             concat("a secret has at least ", kLeastSecret, " bytes, but this one has ", kLeastSecret - 1));
@@ -314,7 +314,7 @@ TEST(ASecret, HasALeastLength) {
 }
 
 // The folder may have 10 bytes.
-TEST(TheFolderOfASession, HoldsFilesOfSoManyBytes) {
+TEST(TheFolderOfASession, HasALimitOfBytes) {
   WorkFolder folder("", 10, nullptr);
   folder.write("a", "123456");
   folder.write("b", "1234");
@@ -339,8 +339,8 @@ TEST(TheFolderOfASession, HasFilesWithoutPaths) {
   for (const std::string &name : {std::string(), std::string(256, 'x'), std::string(".a"), std::string(".."),
                                   std::string("a/b"), std::string("a\x1f"), std::string("a\x7f")})
     EXPECT_TRUE(refusal_of([&] { folder.write(name, "1"); })
-                    .ends_with("\" is not a name for a file of a session: it must have 1 to 255 bytes, no /, and not "
-                               "begin with a dot"))
+                    .ends_with("\" cannot be the name of a session's file: a name must have 1 to 255 bytes, must not "
+                               "contain / or control characters, and must not begin with a dot"))
         << name;
 }
 

@@ -99,7 +99,7 @@ double most_found(size_t runs, double shift, double phi) {
 }
 
 // 10 % slower at 2 % noise are 5 standard deviations. docs/diff.md has the figures.
-TEST(AutocorrelationBound, LimitsWhatFewRunsCanShow) {
+TEST(AutocorrelationBound, LimitsThePowerOfFewRuns) {
   constexpr double kShift = 5;
   for (const auto &[runs, found] : {std::pair{4, 0.36}, {5, 0.55}, {6, 0.71}, {8, 0.90}, {10, 0.98}})
     EXPECT_NEAR(most_found(static_cast<size_t>(runs), kShift, 0.9), found, 0.03) << runs;

@@ -195,7 +195,7 @@ TEST(DiffCalibration, AutocorrelatedRunsErrAsOftenAsTheTableSays) {
 
 // Plain Mann-Whitney finds it in every diff of 5 runs or more. An estimate of the autocorrelation with a margin found
 // it in 60 % of those with 6 to 8 runs, and in 100 % of those with 5.
-TEST(DiffCalibration, MoreRunsNeverFindLess) {
+TEST(DiffCalibration, MoreRunsFindNoFewerChanges) {
   const double noise = kDivisor > 1 ? 0.1 : 0.012;  // of the simulation
   double before = 0;
   for (const size_t runs : {4, 5, 6, 7, 8, 10, 12, 15, 20, 30}) {
@@ -208,7 +208,7 @@ TEST(DiffCalibration, MoreRunsNeverFindLess) {
   }
 }
 
-TEST(DiffCalibration, RunsThatWereInterruptedHideLittle) {
+TEST(DiffCalibration, InterruptedRunsHideLittle) {
   expect_calm(setting("interrupted", kInterrupted, 1, 30, 1000));
   Setting slow = setting("interrupted", kInterrupted, 1, 30, 1000);
   slow.slow = 0.02;

@@ -92,7 +92,7 @@ TEST(RankTest, HasNoIntervalWhereThreeRunsMeetThree) {  // 2 of 20 orders are th
   EXPECT_DOUBLE_EQ(test.interval(0.9).high, 12) << "13 - 1";
 }
 
-TEST(RankTest, TakesEqualValuesForNoDifference) {
+TEST(RankTest, FindsNoDifferenceInEqualValues) {
   const std::vector<double> same(20, 3.5);
   const RankTest test(same, same);
   EXPECT_EQ(test.p_value(), 1);
@@ -101,7 +101,7 @@ TEST(RankTest, TakesEqualValuesForNoDifference) {
   EXPECT_EQ(test.interval(0.95).high, 0);
 }
 
-TEST(RankTest, KnowsTheTailsOfTheNormalAndStudentDistributions) {
+TEST(RankTest, HasTheTailsOfTheNormalAndStudentDistributions) {
   EXPECT_NEAR(normal_tail(0.5), 0.3085375387259869, 1e-15);  // norm.sf
   EXPECT_NEAR(normal_tail(8) / 6.22096057427174e-16, 1, 1e-12);
   for (const auto &[tail, z] : {std::pair{0.3, 0.5244005127080409},
@@ -132,7 +132,7 @@ TEST(RankTest, TestsRunsThatResembleTheirNeighboursByTheirModel) {
   EXPECT_NEAR(fit.p_value(5, mean), 1, 1e-12);
 }
 
-TEST(RankTest, BelievesLessWhereRunsResembleTheirNeighbours) {
+TEST(RankTest, IsLessSignificantIfRunsAreAutocorrelated) {
   std::vector<double> low, high;  // each side drifts as far as the two differ
   for (int i = 0; i < 20; ++i) low.push_back(0.1 * i), high.push_back(0.1 * i + 1);
   RankTest drifting(low, high);
@@ -201,7 +201,7 @@ TEST(RankTest, ManyPairsAreApproximated) {
 }  // namespace
 }  // namespace opd
 
-TEST(RankTest, ValuesThatBelongTogetherCountLess) {
+TEST(RankTest, ValuesOfOneGroupCountLess) {
   // Ranks (1, 2), (4, 3), (8, 5), (6, 7), of means 1.5, 3.5, 6.5, 6.5 around 4.5: between the groups 2 (9 + 1 + 4 + 4)
   // / 3 = 12, within (0.5 + 0.5 + 4.5 + 0.5) / 4 = 1.5, so 2 * 12 / (12 + 1.5).
   EXPECT_NEAR(opd::inflation_by_groups(std::vector<double>{10, 20, 40, 30, 800, 50, 60, 70}, 2), 24 / 13.5, 1e-12);

@@ -68,7 +68,7 @@ TEST(SteadyRule, TwoModesAndOutliersAreSteady) {
   EXPECT_EQ(steady_after([](int i) { return i % 7 == 3 ? 50.0 : 1.0; }), 20);
 }
 
-TEST(SteadyRule, AFallIsSeenThroughNoise) {
+TEST(SteadyRule, AFallIsDetectedInNoise) {
   // From 2 to 1 within 50 values, 2 % noise: windows differ by 10 % or more until the fall has ended.
   std::mt19937_64 random(2);
   std::normal_distribution<double> noise(0, 0.02);

@@ -58,7 +58,7 @@ TEST(AQueueOfSpans, KeepsTheNewest) {
   EXPECT_EQ(none.size(), 0u);
 }
 
-TEST(AQueueOfSpans, TakesBackTheNewestOfWhatCouldNotBeSent) {
+TEST(AQueueOfSpans, TakesBackTheNewestUnsentSpans) {
   SpanQueue queue(4);
   for (const int64_t number : {1, 2, 3}) queue.add(span_of(number));
   std::vector<SentSpan> taken = queue.take(3);
@@ -68,7 +68,7 @@ TEST(AQueueOfSpans, TakesBackTheNewestOfWhatCouldNotBeSent) {
   EXPECT_EQ(numbers_of(queue.take(9)), (Numbers{2, 3, 4, 5}));
 }
 
-TEST(CountersOfCalls, HaveALabelSetForEachFunctionUpToTheMost) {
+TEST(CountersOfCalls, HaveALabelSetForEachFunctionUpToTheLimit) {
   TraceBuilder built;
   for (const char *name : {"a", "b", "c", "a", "d"}) built.run(1, 0, 1'000, name_id(name));
   built.call({0, 2'000, name_id("x")}, {}).call({0, 3'000, name_id("y")}, {}).call({0, 4'000, name_id("z")}, {});
@@ -111,7 +111,7 @@ Event open_run(uint64_t number, uint64_t begin, NameId name) {
   return event;
 }
 
-TEST(CountersOfCalls, TellProgramsApartAndCountWhatEnded) {
+TEST(CountersOfCalls, DistinguishProgramsAndCountEndedCalls) {
   const NameId f = name_id("f"), first = name_id("first"), second = name_id("second");
   TraceBuilder built;
   built.run(1, 0, 1'000, f, {}, 0, first).run(2, 2'000, 5'000, f, items_of(EventItem::Type::kFailure, ""), 0, second);
@@ -203,7 +203,7 @@ std::string told_of(const SentSpan &span) {
 }
 
 // A program's clock of 2 ns a tick, which was 0 at the Unix time 100.
-TEST(SpansOfRuns, SayAllThatTheirEventsSay) {
+TEST(SpansOfRuns, HaveTheDataOfTheirEvents) {
   const NameId program = name_id("program");
   TraceBuilder built;
   built.call({20, 30, name_id("good"), 1}, {});
@@ -316,7 +316,7 @@ TEST(SpansOfOperators, FreeTheirRoomWithTheirRun) {
   EXPECT_EQ(queue.num_dropped(), 5u + 2u + 4u) << "the room of the others is free";
 }
 
-TEST(SpansOfRuns, TakeNoRoomFromEndedOnesWhileTheyLast) {
+TEST(SpansOfRuns, TakeNoRoomFromEndedOnesWhileTheyAreOpen) {
   TraceBuilder built;
   built.run(1, 10, 20, name_id("first")).run(2, 30, 40, name_id("second"));
   TraceParts parts = built.parts({{0, 0}, 1});

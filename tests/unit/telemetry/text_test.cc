@@ -39,7 +39,7 @@ TEST(AnAddressOfACollector, HasAHostAPortAndAPath) {
   EXPECT_EQ(parts("http://[::1]"), "::1|80||[::1]:80");
 }
 
-TEST(AnAddressOfACollector, IsRefusedIfItIsNone) {
+TEST(AnAddressOfACollector, IsRefusedIfItIsInvalid) {
   const auto refusal = [](const char *text) { return refusal_of([&] { HttpUrl::parse(text); }); };
   for (const char *text : {"http://", "http://:80", "http://a:", "http://a:65536", "http://a:-1", "http://a:8x",
                            "http://[::1", "http://[]:1", "http://[::1]7"})
@@ -53,7 +53,7 @@ TEST(AnAddressOfACollector, IsRefusedIfItIsNone) {
     EXPECT_EQ(refusal(text), concat("\"", text, "\" has a character that no address of a collector has"));
 }
 
-TEST(AListOfPairs, IsReadAsOpenTelemetryWritesIt) {
+TEST(AListOfPairs, IsReadInTheFormatOfOpenTelemetry) {
   using Pairs = TelemetrySettings::Pairs;
   const auto read = [](const char *text) { return read_pairs(text, "LIST"); };
   EXPECT_EQ(read(""), Pairs{});
@@ -103,7 +103,7 @@ class Variables : public testing::Test {
   }
 };
 
-TEST_F(Variables, FillWhatIsNotGiven) {
+TEST_F(Variables, FillMissingSettings) {
   ::setenv("OTEL_SERVICE_NAME", "by variable", 1);
   ::setenv("OTEL_RESOURCE_ATTRIBUTES", "a=1,b=2,service.name=by attribute", 1);
   ::setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://there", 1);
@@ -185,7 +185,7 @@ Series series_of(SeriesKind kind, std::vector<Point> points) {
   return {"opdyno_n", "opdyno.n", "s", "Help \"me\"\\\n.", kind, std::move(points)};
 }
 
-TEST(SamplesOfPrometheus, HaveNumbersAsItReadsThem) {
+TEST(SamplesOfPrometheus, HaveNumbersInItsFormat) {
   const std::pair<double, const char *> numbers[] = {
       {0, "0"},        {-3, "-3"},   {0.5, "0.5"},       {999'999'999'999'999, "999999999999999"},
       {1e15, "1e+15"}, {NAN, "NaN"}, {INFINITY, "+Inf"}, {-INFINITY, "-Inf"}};
@@ -235,7 +235,7 @@ TEST(Durations, AreCountedUpToTheirBounds) {
             std::string::npos);
 }
 
-TEST(MetricsOfOtlp, HaveAKindAndNumbersThatJsonHasNot) {
+TEST(MetricsOfOtlp, HaveAKindAndWriteNanAndInfinityAsText) {
   TelemetrySettings settings;
   settings.version = "1.2";
   const auto text = [&](SeriesKind kind, double value) {
@@ -292,7 +292,7 @@ TEST(MetricsOfOtlp, AreADocumentWithTheirResourceAndScope) {
                    R"("version":"1.2"},"spans":[]}]}]})"));
 }
 
-TEST(SpansOfOtlp, SayWhatTheyHave) {
+TEST(SpansOfOtlp, HaveTheirFields) {
   SentSpan span;
   span.trace[15] = 1, span.id[7] = 2;
   span.begin_ns = 3, span.end_ns = 4, span.thread = 5;
@@ -385,7 +385,7 @@ TEST(MetricsOfTheProcess, MatchTheSystemsValues) {
   ::close(more);
 }
 
-TEST(ACollectorsAnswer, TellsHowManySpansItRejected) {
+TEST(ACollectorsAnswer, HasTheNumberOfRejectedSpans) {
   EXPECT_EQ(rejected_spans(R"({"partialSuccess":{"rejectedSpans":"7","errorMessage":"full"}})"), 7u);
   EXPECT_EQ(rejected_spans(R"({"a":1,"partialSuccess":{"rejectedSpans":8}})"), 8u);
   for (const char *answer : {"", "no", "{}", "[]", R"({"partialSuccess":{}})", R"({"partialSuccess":3})",

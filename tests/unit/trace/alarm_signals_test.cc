@@ -18,7 +18,7 @@ std::string signal_refusal(int signal) {
 }
 
 // POSIX: SIGKILL and SIGSTOP have no handlers, and the others are those that a processor or abort() raises.
-TEST(AnAlarmSignal, MustLetTheProgramGoOn) {
+TEST(AnAlarmSignal, CannotBeAFaultSignalKillOrStop) {
   const std::set<int> refused{SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
   for (int signal = 1; signal <= 31; ++signal)
     EXPECT_EQ(signal_refusal(signal).empty(), !refused.contains(signal)) << "signal " << signal;

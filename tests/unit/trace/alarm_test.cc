@@ -31,7 +31,7 @@ TEST(AnAlarm, ForgetsEarlierEventsWhenArmedAgain) {
   EXPECT_FALSE(alarm.wait().is_any());
 }
 
-TEST(AnAlarm, TellsAllThatWasRaisedSinceTheLastWait) {
+TEST(AnAlarm, ReportsAllCausesSinceTheLastWait) {
   Alarm alarm;
   alarm.raise_by_request();  // not armed
   alarm.arm({.slow_ticks = 1});
@@ -86,7 +86,7 @@ std::string what(Alarm &alarm) {  // that was raised so far
   return concat(name_text(raised.span->name), raised.span->has_failed ? " failed" : " was slow", others);
 }
 
-TEST(Alarms, AreRaisedByWhatEachListensTo) {
+TEST(Alarms, AreRaisedByTheirOwnCauses) {
   const auto errors = Recording::start({}), slow = Recording::start({}), both = Recording::start({}),
              patient = Recording::start({});
   errors->alarm().arm({.on_error = true});
@@ -145,7 +145,7 @@ TEST(Alarms, AreRaisedByARunThatAnExceptionEnds) {
   other->alarm().disarm();
 }
 
-TEST(Alarms, AreNotRaisedByWhatBeganBeforeTheirRecording) {
+TEST(Alarms, AreNotRaisedBySpansFromBeforeTheirRecording) {
   RecordingOptions options;
   options.ranges = true, options.waits = false;
   const auto first = Recording::start(options);

@@ -37,7 +37,7 @@ const std::string &known_name() {
 
 // ---- the description
 
-TEST(ADescription, IsRefusedIfItCannotBe) {
+TEST(ADescription, IsRefusedIfItIsInvalid) {
   constexpr int64_t kLong = 1'000'000'000'000'000'000;
   struct Row {
     const char *what;
@@ -87,7 +87,7 @@ TEST(ADescription, IsRefusedIfItCannotBe) {
   EXPECT_EQ(refusal_of(built.description()), " has version 2 of the format, but only 1 is supported");
 }
 
-TEST(ADescription, TellsWhatWasRecorded) {
+TEST(ADescription, DescribesTheRecording) {
   Builder built;
   built.header.process_id = 77, built.header.unix_offset_ns = 5'000, built.header.sample_interval = 4;
   built.header.clock_error_ns = -5, built.header.anchor_ticks = 10, built.header.anchor_ns = 100;
@@ -284,7 +284,7 @@ TEST(AnEventFromAFile, IsCheckedBeforeItIsUsed) {
 }
 
 // Also the largest numbers that a file may have.
-TEST(AnEventFromAFile, MayTellHowTheClockOfADeviceLies) {
+TEST(AnEventFromAFile, MayDescribeTheClockOfADevice) {
   constexpr uint64_t kLargest = (uint64_t{1} << 62) - 1;
   struct Row {
     uint64_t device_ns, error_ns;
@@ -362,7 +362,7 @@ TEST(ABlock, IsTakenOnceOfTwoFiles) {
       << "in whatever order";
 }
 
-TEST(ABlock, TellsWhatIsMissing) {
+TEST(ABlock, CountsMissingEvents) {
   const std::string description = Builder().description();
   BuiltBlock events = Builder::block(BlockType::kEvents, 1, 3);
   events.header.produced[0] = 900, events.header.produced[1] = 5;  // that of odd blocks counts

@@ -58,7 +58,7 @@ class AFileOfEvents : public testing::Test {
   RecordingOptions options_;
 };
 
-TEST_F(AFileOfEvents, KnowsItsProcessAndItsOptions) {
+TEST_F(AFileOfEvents, HasItsProcessAndItsOptions) {
   options_.sample_interval = 4, options_.memory = true;
   const TraceProcess expected = TraceProcess::of_this();
   const auto recording = Recording::start(options_);
@@ -80,7 +80,7 @@ TEST_F(AFileOfEvents, KnowsItsProcessAndItsOptions) {
   EXPECT_EQ(later->parts.metadata.size(), 0u);
 }
 
-TEST_F(AFileOfEvents, KnowsWhatAddressesAreInFromItsBeginOn) {
+TEST_F(AFileOfEvents, HasTheLoadedLibrariesFromItsBeginOn) {
   options_.stacks = true;
   const auto recording = Recording::start(options_);
   const auto here = reinterpret_cast<uint64_t>(&name_text);
@@ -148,7 +148,7 @@ TEST_F(AFileOfEvents, IsWrittenInAsManyStepsAsItTakes) {
   EXPECT_EQ(read()->num_spans(), 3'000u);
 }
 
-TEST_F(AFileOfEvents, LosesWhatCannotBeWrittenAndKeepsTheFirstReason) {
+TEST_F(AFileOfEvents, DropsEventsThatCannotBeWrittenAndKeepsTheFirstReason) {
   struct Row {
     ssize_t result;
     int reason;
@@ -200,7 +200,7 @@ TEST_F(AFileOfEvents, LeavesNoLiveFileEvenAsDescriptorZero) {
   EXPECT_EQ(read()->num_spans(), 1u);
 }
 
-TEST_F(AFileOfEvents, SaysWhyItCannotBeLocked) {
+TEST_F(AFileOfEvents, ErrorsNameTheReasonWhyItCannotBeLocked) {
   const auto refusal = [&](int error) {
     before_lock = [error] { return error; };
     try {

@@ -79,7 +79,7 @@ TEST(MergedTraces, AreMovedAndHaveTheStatedErrors) {
   EXPECT_EQ(begins(one), Times{1'000}) << "the traces themselves do not change";
 }
 
-TEST(MergedTraces, TellTheirProcessesApart) {
+TEST(MergedTraces, DistinguishTheirProcesses) {
   TraceParts far = recorded(1);
   far.processes[0].host = "far";
   const Ref<Trace> one = trace_of(recorded(1)), two = trace_of(recorded(2)), same = trace_of(recorded(1));
@@ -113,7 +113,7 @@ TEST(MergedTraces, KeepTheirRunsApart) {
   EXPECT_EQ(numbers, "0 0i 1 2 ");
 }
 
-TEST(MergedTraces, ShareEventsAndKeepWhatElseTracesHave) {
+TEST(MergedTraces, ShareEventsAndKeepMetadataAndCounts) {
   TraceParts a = recorded(1), b = recorded(2);
   a.tracks[0].dropped = 3, b.tracks[0].dropped = 4;
   b.has_memory = true;
@@ -160,7 +160,7 @@ TEST(MergedTraces, AreRefusedIfTheOptionsDoNotFit) {
   EXPECT_EQ(merge_refusal({trace_of(crowd)}), "");
 }
 
-TEST(TraceProcess, KnowsTheClockOfThisProcess) {
+TEST(TraceProcess, HasTheClockOfThisProcess) {
   const TraceProcess one = TraceProcess::of_this(), two = TraceProcess::of_this();
   EXPECT_EQ(one.clock_name, two.clock_name);
   EXPECT_EQ(one.host, two.host);

@@ -30,13 +30,13 @@ TEST(Names, TextsStayWhereTheyAreWhileOthersAreMade) {
   EXPECT_EQ(&name_text(name_id("names.first")), first);
 }
 
-TEST(Names, WithoutATextAreAQuestionMark) {
+TEST(Names, WithoutATextAreShownAsAQuestionMark) {
   EXPECT_EQ(name_text(kNoName), "?");
   EXPECT_EQ(name_text(1 << 19), "?") << "not made yet";
 }
 
 // In a process of its own, whose names are then all taken.
-TEST(Names, BeyondTheirMostNumberAreOne) {
+TEST(Names, BeyondTheLimitShareOneNumber) {
   const pid_t child = ::fork();
   if (child == 0) {
     const NameId known = name_id("names.known");

@@ -75,7 +75,7 @@ TEST(OpenSpans, EndWithTheirRun) {
   }
 }
 
-TEST(OpenSpans, KnowTheirInnermostRun) {
+TEST(OpenSpans, HaveAnInnermostRun) {
   OpenSpans spans;
   EXPECT_EQ(spans.innermost_run(), 0u);
   spans.push(span_of(10));

@@ -68,7 +68,7 @@ TEST(Recording, TakesRunsFromItsStartToItsStop) {
   EXPECT_EQ(shapes_text(call), "float32[4]");
 }
 
-TEST(Recording, GivesWhatHappenedSoFarAndGoesOnWithoutIt) {
+TEST(Recording, TakesTheEventsSoFarAndGoesOn) {
   RecordingOptions options;
   options.ranges = true;
   options.waits = false;
@@ -168,7 +168,7 @@ TEST(Recording, TakesInnerRunsOfItsProgramForPartOfTheOuter) {
 }
 
 // The second recording takes the place of the first, which the outer run did not belong to.
-TEST(Recording, TakesInnerRunsAlsoIfItsPlaceWasAnothersWhenTheOuterBegan) {
+TEST(Recording, TakesInnerRunsIfAnotherHadItsPlaceWhenTheOuterBegan) {
   RecordingOptions of_b;
   of_b.source = &b;
   auto first = Recording::start(of_b);

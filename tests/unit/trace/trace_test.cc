@@ -47,7 +47,7 @@ TEST(UnixTimes, HaveTheErrorThatTheSystemStates) {
   EXPECT_EQ(error_of({TIME_OK, -1}), -1);
 }
 
-TEST(AProcess, KnowsItsHost) {
+TEST(AProcess, HasTheNameOfItsHost) {
   char host[256] = "";
   ASSERT_EQ(::gethostname(host, sizeof host - 1), 0);
   EXPECT_EQ(TraceProcess::of_this().host, host);
@@ -93,7 +93,7 @@ TEST(Lengths, AreInTicksOfTheFirstProcess) {
   EXPECT_EQ(parts.duration_ns(3), 6);
 }
 
-TEST(TitlesOfProcesses, AreFourAtMost) {
+TEST(TitlesOfProcesses, NameAtMostFourProcesses) {
   TraceParts parts;
   const auto titles_of = [&](size_t count) {
     parts.processes.assign(count, {});
@@ -106,7 +106,7 @@ TEST(TitlesOfProcesses, AreFourAtMost) {
   EXPECT_EQ(titles_of(7), "p0, p1, p2, p3 and 3 more");
 }
 
-TEST(ATrace, CountsAndTellsTheTimesOfAllItsEvents) {
+TEST(ATrace, CountsItsEventsAndHasTheirFirstAndLastTime) {
   TraceBuilder built;
   built.run(1, 100, 200, name_id("main")).range(150, 900, "range").range(120, 120, "mark", EventKind::kMark);
   built.call({130, 140, name_id("a")}, {}).memory(EventKind::kAlloc, 50, {kDLCPU, 0}, {1, 8, 8, 8});
@@ -123,7 +123,7 @@ TEST(ATrace, CountsAndTellsTheTimesOfAllItsEvents) {
   EXPECT_EQ(nothing->last_ns(), std::nullopt);
 }
 
-TEST(ATrace, LeavesOutWhatEndedBeforeATick) {
+TEST(ATrace, CanDropEventsThatEndedBeforeATick) {
   TraceBuilder built, earlier;
   built.range(10, 20, "before").range(10, 30, "at").range(25, 40, "after");
   built.memory(EventKind::kAlloc, 29, {kDLCPU, 0}, {1, 8, 8, 8})
@@ -139,7 +139,7 @@ TEST(ATrace, LeavesOutWhatEndedBeforeATick) {
   EXPECT_EQ(parts.tracks[0].memory[0]->kind, EventKind::kFree);
 }
 
-TEST(ATrace, LeavesOutWhatCameAfterATick) {
+TEST(ATrace, CanDropEventsAfterATick) {
   TraceBuilder built, later;
   built.range(10, 20, "before").range(25, 40, "goes on").range(30, 50, "at").range(31, 60, "after");
   built.range(30, 30, "mark", EventKind::kMark).range(31, 31, "mark after", EventKind::kMark);
@@ -158,7 +158,7 @@ TEST(ATrace, LeavesOutWhatCameAfterATick) {
   for (const char *name : {"after", "main 2", "b 1"}) EXPECT_EQ(kept.find(name), std::string::npos) << kept;
 }
 
-TEST(ProcessesOfOneNumber, AreToldApart) {
+TEST(ProcessesOfOneNumber, GetDistinctIds) {
   TraceParts parts;
   parts.processes.resize(4);
   for (const size_t i : {0u, 1u, 3u}) parts.processes[i].id = 7;

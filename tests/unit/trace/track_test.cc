@@ -53,7 +53,7 @@ TEST(Track, KeepsDimensionsOnceThatACallHadBefore) {
   EXPECT_EQ(tensor_bytes(*other), 24u);
 }
 
-TEST(Track, TellsCallsApartThatShareAPlace) {
+TEST(Track, DistinguishesCallsThatShareAPlace) {
   Written calls;
   for (const int64_t size : {1, 2, 1, 2}) calls.add(5 + 1024 * static_cast<size_t>(size), {size});
   for (const Event *event : calls.events())

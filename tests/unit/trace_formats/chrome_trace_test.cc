@@ -83,7 +83,7 @@ TEST(ChromeTrace, WritesCallsInMicrosecondsOfUnixTime) {
   EXPECT_NE(chrome_trace(*trace).find("\"dur\":1.000,"), std::string::npos) << "exactly three decimals";
 }
 
-TEST(ChromeTrace, WritesWhatViewersNeedOfACall) {
+TEST(ChromeTrace, WritesTheFieldsOfACallThatViewersNeed) {
   const Json json = parse(chrome_trace(*make_object<Trace>(call_trace({{10, 20}, {30, 40}}, {{0, 0}, 1}))));
   const auto calls = events(json.get(), "X");
   ASSERT_EQ(calls.size(), 2u);
@@ -200,7 +200,7 @@ TEST(ChromeTrace, ArrivesInPiecesThatMakeTheWhole) {
   EXPECT_EQ(events(parse(sink.whole).get(), "X").size(), 5000u);
 }
 
-TEST(ChromeTrace, KnowsTheProcessThatItIsTakenIn) {
+TEST(ChromeTrace, StoresTheIdNameAndClockOfItsProcess) {
   const auto trace = Recording::start({})->stop();
   EXPECT_EQ(trace->parts.processes[0].id, ::getpid());
   EXPECT_FALSE(trace->parts.processes[0].name.empty());

@@ -51,7 +51,7 @@ std::map<std::string, Box> diff_boxes(const std::string &svg) {
 }
 bool has(const std::string &text, const std::string &part) { return text.find(part) != std::string::npos; }
 
-TEST(FlameDiff, ColoursWhatChangedItself) {
+TEST(FlameDiff, ColoursBoxesByTheirOwnChange) {
   const std::string svg =
       picture(timed_trace({20'000, 50'000, 10'000}, "old"), timed_trace({30'000, 50'000, 10'000}, "new"));
   const auto found = diff_boxes(svg);
@@ -73,7 +73,7 @@ TEST(FlameDiff, ColoursWhatChangedItself) {
   EXPECT_TRUE(has(svg, "Times of a part, of 12 before and 12 after: before 80.0")) << svg;
 }
 
-TEST(FlameDiff, IsBlueForWhatBecameFaster) {
+TEST(FlameDiff, IsBlueForFasterBoxes) {
   const auto found =
       diff_boxes(picture(timed_trace({30'000, 50'000, 10}, "x"), timed_trace({20'000, 50'000, 10}, "x")));
   EXPECT_EQ(found.at("slow").style, "f2");

@@ -64,7 +64,7 @@ TEST(FlameSvg, HasNamesWhereTheyFit) {
   EXPECT_NE(picture.find("<text x=\"3.0\" y=\"69.0\">all</text>"), std::string::npos) << picture;
 }
 
-TEST(FlameSvg, SaysWhatItShows) {
+TEST(FlameSvg, DescribesItsContent) {
   TraceBuilder built;
   built.range(0, 5'000, "outer").range(1'000, 2'000, "inner").range(6'000, 7'000, "inner");
   const std::string picture = svg(built);
@@ -130,7 +130,7 @@ TEST(FlameSvg, HasColoursForLightAndDark) {
   EXPECT_NE(picture.find("@media(prefers-color-scheme:dark){" + dark), std::string::npos);
 }
 
-TEST(FlameSvg, SaysWhatIsMissing) {
+TEST(FlameSvg, CountsDroppedEvents) {
   TraceBuilder built(1);
   built.range(0, 10, "kept").range(20, 30, "dropped").range(40, 50, "dropped");
   EXPECT_NE(svg(built).find("Dropped events: 2"), std::string::npos);

@@ -27,7 +27,7 @@ std::string text_of(const Trace &trace, const Write &write, std::string_view dev
   return sink.take();
 }
 
-TEST(MemoryTimeline, TellsWhatBlocksAreForAndHasARowForEachMicrosecond) {
+TEST(MemoryTimeline, HasTheUseOfBlocksAndARowForEachMicrosecond) {
   TraceBuilder built;
   // 1000 bytes were in use before, of which 300 at address 7 come back.
   built.memory(EventKind::kAlloc, 2000, kHostDevice, {1, 64, 1064, 2000}, memory_use_name(MemoryUse::kParameter));
@@ -49,7 +49,7 @@ TEST(MemoryTimeline, TellsWhatBlocksAreForAndHasARowForEachMicrosecond) {
 
 // Blocks that a call allocates and frees, of 10 bytes with two versions, and of 20 at its very end, are its own. That
 // of 30 outlasts it, that of 40 is the run's.
-TEST(MemoryTimeline, TakesWhatLivesWithinACallForTemporary) {
+TEST(MemoryTimeline, ShowsBlocksThatLiveWithinACallAsTemporary) {
   TraceBuilder built;
   uint64_t live = 0;
   const auto at = [&](EventKind kind, uint64_t tick, uint64_t bytes) {
@@ -68,7 +68,7 @@ TEST(MemoryTimeline, TakesWhatLivesWithinACallForTemporary) {
             "[6000,4,-10,3],\n[6500,4,-20,3],\n[6501,4,-30,4],\n[7000,4,-40,4]]\n");
 }
 
-TEST(MemoryTimeline, TakesABlockThatComesAgainForFreed) {
+TEST(MemoryTimeline, TreatsABlockThatIsAllocatedAgainAsFreed) {
   TraceBuilder built;
   built.memory(EventKind::kAlloc, 1000, kHostDevice, {1, 5, 5, 64});
   built.memory(EventKind::kBind, 1500, kHostDevice, {1, 5, 5, 64});
@@ -78,7 +78,7 @@ TEST(MemoryTimeline, TakesABlockThatComesAgainForFreed) {
             "[[1000,2,5,2],\n[2000,4,-5,2],\n[2000,2,8,2]]\n");
 }
 
-TEST(MemoryTimeline, IsOfTheDeviceThatIsNotTheHostIfThereIsOne) {
+TEST(MemoryTimeline, PrefersADeviceOtherThanTheHost) {
   TraceBuilder built;
   built.memory(EventKind::kAlloc, 1000, kHostDevice, {1, 5, 5, 64});
   built.memory(EventKind::kAlloc, 2000, kGpu, {1, 70, 70, 128});
@@ -161,7 +161,7 @@ TEST(MemoryTimeline, HasPartsOfBlocksByCategoryOnItsPage) {
   EXPECT_NE(page.find("names:[\"main\"]"), std::string::npos);
 }
 
-TEST(MemoryTimeline, KnowsBlocksFromBeforeByTheirFirstWrite) {
+TEST(MemoryTimeline, RecognisesEarlierBlocksByTheirFirstWrite) {
   TraceBuilder built;  // 1000 bytes were in use before
   built.memory(EventKind::kBind, 2000, kHostDevice, {7, 300, 1000, 0});
   built.memory(EventKind::kBind, 3000, kHostDevice, {8, 0, 1000, 0});  // nobody knows whether it is the library's

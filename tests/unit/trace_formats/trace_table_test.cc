@@ -154,7 +154,7 @@ TEST(TraceTable, LimitsRowsAndKeepsTheSumsOfAll) {
   EXPECT_NE(trace_table(*trace_of(built), options).find("Self CPU time total: 10.000us\n"), std::string::npos);
 }
 
-TEST(TraceTable, CanLeaveOutWhatIsWithinOthers) {
+TEST(TraceTable, CanLeaveOutNestedSpans) {
   TraceBuilder built;
   add_sample(built);
   TraceTableOptions options;

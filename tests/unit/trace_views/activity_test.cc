@@ -24,7 +24,7 @@ TEST(ActivityOfAnInterval, HasTheTimeThatEachNameTookWithinIt) {
   EXPECT_EQ(rows_of(built.parts({{0, 0}, 1}), 0), (Rows{"outer 1/100/100/65/1", "inner 3/45/45/45/1"}));
 }
 
-TEST(ActivityOfAnInterval, LeavesOutWhatLiesBeforeIt) {
+TEST(ActivityOfAnInterval, LeavesOutSpansBeforeIt) {
   TraceBuilder built;
   built.range(10, 29, "before").range(20, 30, "at its begin").range(25, 40, "inner").range(5, 60, "outer");
   EXPECT_EQ(rows_of(built.parts({{0, 0}, 1}), 30),
@@ -47,7 +47,7 @@ TEST(ActivityOfAnInterval, CountsThreadsAndNoMarks) {
   EXPECT_EQ(rows_of(std::move(parts), 0), (Rows{"a 3/22/22/22/2", "b 1/5/5/5/1"}));
 }
 
-TEST(ActivityOfAnInterval, HasSpansThatHaveNotEnded) {
+TEST(ActivityOfAnInterval, HasOpenSpans) {
   TraceBuilder built;
   built.range(20, 30, "inner");
   TraceParts parts = built.parts({{0, 0}, 1});

@@ -50,7 +50,7 @@ TEST(HostSymbols, TakeAddressesAsPlacesToReturnTo) {
       << "a call that is the last instruction of the function before returns there";
 }
 
-TEST(HostSymbols, NameNothingOfAnotherFile) {
+TEST(HostSymbols, IgnoreAFileWithAnotherBuildId) {
   auto objects = own_object();
   objects[0].build_id = "00112233";
   const HostFrame frame = HostSymbols(objects).frame_of(address_within());

@@ -74,7 +74,7 @@ TEST(Parts, AreStepsOfTheSameProcess) {
   }
 }
 
-TEST(Parts, AreOutermostRunsElse) {
+TEST(Parts, WithoutStepsAreOutermostRuns) {
   TraceBuilder built;
   built.range(1, 2, "op").range(4, 8, "op").run(2, 3, 9, name_id("inner")).run(1, 0, 10, name_id("main"));
   built.range(22, 24, "op").run(3, 20, 30, name_id("main"));
@@ -87,7 +87,7 @@ TEST(Parts, AreOutermostRunsElse) {
             "all;main R1 x1 10 8\nall;main;op R1 x1 2 2\n");
 }
 
-TEST(Parts, AreOutermostRangesElseAndTheWholeAtLast) {
+TEST(Parts, WithoutRunsAreOutermostRangesOrTheWholeTrace) {
   TraceBuilder ranges, calls, nothing;
   ranges.range(2, 4, "inner").range(0, 10, "outer").range(20, 25, "outer");
   EXPECT_EQ(rows(report_of_averages_by_part(*trace_of(ranges))),

@@ -146,7 +146,7 @@ TEST(RunReport, HasSharesOfRunsThatTookLessThanAMicrosecond) {
   EXPECT_NEAR(number(report, 0, "Percent"), 50, 0.1);
 }
 
-TEST(RunReport, TakesOffWhatAnEmptyIntervalReads) {
+TEST(RunReport, SubtractsTheReadingOfAnEmptyInterval) {
   DLTensor scalar{nullptr, kCpu, 0, {kDLInt, 64, 1}, nullptr, nullptr, 0};
   const View args[] = {opd_dltensor(&scalar)};
   TraceBuilder trace;
@@ -179,7 +179,7 @@ double duration_of(const Ref<Report> &report, std::string_view name) {
 }
 
 // Recording the inner calls took its time within the outer one.
-TEST(RunReport, TakesForProfilingOnlyWhatLiesBetweenTheOutermostCalls) {
+TEST(RunReport, CountsOnlyTimeBetweenOutermostCallsAsProfiling) {
   std::vector<NamedSpan> calls;
   for (uint64_t i = 0; i < 10'000; ++i) calls.push_back({0, 10 * i, 10 * i + 5});
   calls.push_back({1, 0, 100'000});
@@ -188,7 +188,7 @@ TEST(RunReport, TakesForProfilingOnlyWhatLiesBetweenTheOutermostCalls) {
       << "10,001 records would take all of the 100,000 ticks that are left";
 }
 
-TEST(RunReport, TakesNoMoreForProfilingThanCallsLeave) {
+TEST(RunReport, SubtractsAtMostTheRemainingTimeAsProfiling) {
   const auto report = report_of(nested_trace_of({{0, 0, 5}, {1, 5, 10}}, 1), {10}, {&kCpu, 1}, 1);
   EXPECT_GE(duration_of(report, "(dispatch)"), 0) << "two records take more than lies between these calls";
 }
@@ -208,7 +208,7 @@ TEST(RunReport, FoldsBuiltinsSoThatTheRowsStillAddUp) {
               100, 1e-2);
 }
 
-TEST(RunReport, CountsWhatRanWithinACallOnce) {
+TEST(RunReport, CountsNestedCallsOnce) {
   const auto trace = nested_trace_of({{0, 10, 30}, {0, 40, 50}, {1, 5, 60}});  // two in the one that ends last
   RunReportOptions options;
   options.details = true;
@@ -334,7 +334,7 @@ Collector cost: memory (us): 0
 )x");
 }
 
-TEST(RunReport, TellsDroppedCalls) {
+TEST(RunReport, ReportsDroppedCalls) {
   const auto report = report_of(built_calls({{0, 1, 0}, {0, 1, 0}, {0, 1, 0}}, 1), {}, {}, 1);
   EXPECT_EQ(report->num_rows(), 1u);
   EXPECT_EQ(report->view_of(report->configuration_metric("Dropped calls")).u.int64, 2);

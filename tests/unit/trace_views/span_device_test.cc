@@ -88,7 +88,7 @@ std::string clock_text(const TraceParts &parts) {
 }
 
 // The device's clock is 500 ns ahead of the host's at first, and 540 ns at the end, 10 ms later: 4 ppm.
-TEST(ClocksOfDevices, AreToldByTheTracks) {
+TEST(ClocksOfDevices, AreDescribedByTheTracks) {
   constexpr uint64_t kStep = 10'000'000, kNone = DeviceMoment::kNotKnown;
   const Event first = clock(100, 600, 100), last = clock(100 + kStep, 600 + kStep + 40, 200);
   EXPECT_EQ(clock_text(with_clocks({last, first})),

@@ -43,7 +43,7 @@ TEST(TvmTypes, KeepTheIndicesOfDerivedTypesTogether) {
   EXPECT_FALSE(is_instance(*info, other));
 }
 
-TEST(TvmTypes, RefuseWhatDoesNotFit) {
+TEST(TvmTypes, RefuseBadDepthsParentsAndIndices) {
   EXPECT_EQ(make_type("test.Deep", OPD_OBJECT, 5), -1);
   EXPECT_NE(raised_by_client().find("test.Deep of depth 5"), std::string::npos);
   EXPECT_EQ(make_type("test.Orphan", 1 << 29, 1), -1);
@@ -184,7 +184,7 @@ TEST(TvmClient, MakesNumbersOfManyWordsAsShortAsTheyCanBe) {
   EXPECT_NE(raised_by_client().find("whole 64-bit words"), std::string::npos);
 }
 
-TEST(TvmClient, OwnsWhatIsMovedToIt) {
+TEST(TvmClient, OwnsObjectsThatAreMovedToIt) {
   Object *own = Shape::make({}).detach();
   View view = opd_none();
   view.type = kRvalueReference;
@@ -197,7 +197,7 @@ TEST(TvmClient, OwnsWhatIsMovedToIt) {
   EXPECT_TRUE(object_of(moved)->has_sole_owner());
 }
 
-TEST(TvmClient, AllocatesTensorsAsItsFrontEndWants) {
+TEST(TvmClient, AllocatesTensorsWithTheFrontEndsAllocator) {
   using Maker = int (*)(DLTensor *, DLManagedTensorVersioned **, void *, void (*)(void *, const char *, const char *));
   auto *use = symbol<int(Maker, int, Maker *)>("TVMFFIEnvSetDLPackManagedTensorAllocator");
   auto *allocate = symbol<int(DLTensor *, void **)>("TVMFFIEnvTensorAlloc");
@@ -256,7 +256,7 @@ void allocate_with_what_frees_them() {
   EXPECT_EQ(raised_by_client(), "ValueError: TVMFFISetCustomAllocator was given an allocator without a function");
 }
 
-TEST(TvmClient, AllocatesObjectsWithWhatFreesThem) { allocate_with_what_frees_them(); }
+TEST(TvmClient, AllocatesObjectsWithTheirDeleters) { allocate_with_what_frees_them(); }
 
 TEST(TvmClient, RegistersFunctionsWithTheirMetadata) {
   const Value function(make_function([](Args) { return Value(1); }));

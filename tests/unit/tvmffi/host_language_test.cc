@@ -37,18 +37,19 @@ TEST(HostLanguage, IsAskedForSignalsUnderItsLock) {
   EXPECT_EQ(check(), -1);
   EXPECT_EQ(steps, "lock check unlock lock check unlock ");
   EXPECT_EQ(register_function_of("PyErr_Print", address(asks)), "ValueError: Unknown env API PyErr_Print");
-  EXPECT_EQ(register_function_of(nullptr, address(asks)), "ValueError: TVMFFIEnvRegisterCAPI was given no name");
+  EXPECT_EQ(register_function_of(nullptr, address(asks)), "ValueError: TVMFFIEnvRegisterCAPI: name must not be NULL");
   for (const char *name : {"PyErr_CheckSignals", "PyGILState_Ensure", "PyGILState_Release"})
     EXPECT_EQ(register_function_of(name, nullptr), "");
   EXPECT_EQ(check(), 0);
 }
 
-TEST(HostLanguage, AsksForTensorsOfAShapeThatCanBe) {
+TEST(HostLanguage, IsAskedOnlyForTensorsOfAValidShape) {
   auto *allocate = symbol<int(DLTensor *, void **)>("TVMFFIEnvTensorAlloc");
   int64_t dims[] = {2};
   DLTensor prototype{nullptr, {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, dims, nullptr, 0};
   void *made = nullptr;
-  const std::string refused = "ValueError: TVMFFIEnvTensorAlloc was given no prototype, or no place for the tensor";
+  const std::string refused =
+      "ValueError: TVMFFIEnvTensorAlloc: out and prototype must not be NULL, and prototype must have a shape";
   EXPECT_EQ(allocate(nullptr, &made), -1);
   EXPECT_EQ(raised(), refused);
   EXPECT_EQ(allocate(&prototype, nullptr), -1);
@@ -65,7 +66,7 @@ TEST(HostLanguage, AsksForTensorsOfAShapeThatCanBe) {
   EXPECT_EQ(symbol<int(void *)>("TVMFFIObjectDecRef")(made), 0);
 }
 
-TEST(HostLanguage, SetsStreamsOfDevicesThatCanBe) {
+TEST(HostLanguage, SetsStreamsOfValidDevicesOnly) {
   auto *set = symbol<int(int32_t, int32_t, void *, void **)>("TVMFFIEnvSetStream");
   EXPECT_EQ(set(-1, 0, nullptr, nullptr), -1);
   EXPECT_EQ(raised(), "ValueError: a stream was set for device -1:0");

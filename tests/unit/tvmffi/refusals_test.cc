@@ -34,49 +34,49 @@ TEST(TvmFunctions, RefuseNullWhereTheyNeedAnAddress) {
   EXPECT_EQ((told<const View *, View *>("TVMFFIAnyViewToOwnedAny", nullptr, &value)), to_owned);
   EXPECT_EQ((told<const View *, View *>("TVMFFIAnyViewToOwnedAny", &value, nullptr)), to_owned);
   EXPECT_EQ((told<Text, View *>("TVMFFIStringFromByteArray", given, nullptr)),
-            "ValueError: TVMFFIStringFromByteArray was given no place for the string");
+            "ValueError: TVMFFIStringFromByteArray: out must not be NULL");
   EXPECT_EQ((told<Text, View *>("TVMFFIBytesFromByteArray", given, nullptr)),
-            "ValueError: TVMFFIBytesFromByteArray was given no place for the bytes");
+            "ValueError: TVMFFIBytesFromByteArray: out must not be NULL");
   EXPECT_EQ((told<Text, DLDataType *>("TVMFFIDataTypeFromString", given, nullptr)),
-            "ValueError: TVMFFIDataTypeFromString was given no place for the dtype");
+            "ValueError: TVMFFIDataTypeFromString: out must not be NULL");
   const DLDataType dtype = {kDLInt, 8, 1};
   const std::string to_text = "ValueError: TVMFFIDataTypeToString was given NULL";
   EXPECT_EQ((told<const DLDataType *, View *>("TVMFFIDataTypeToString", nullptr, &value)), to_text);
   EXPECT_EQ((told<const DLDataType *, View *>("TVMFFIDataTypeToString", &dtype, nullptr)), to_text);
   EXPECT_EQ((told<Text, View *>("TVMFFIBigIntFromByteArray", given, nullptr)),
-            "ValueError: TVMFFIBigIntFromByteArray was given no place for the number");
+            "ValueError: TVMFFIBigIntFromByteArray: out must not be NULL");
   EXPECT_EQ(symbol<ByteArray(const View *)>("TVMFFIBigIntGetContentByteArray")(no_value).size, 0u);
   EXPECT_EQ(raised(), "ValueError: TVMFFIBigIntGetContentByteArray was given NULL");
   EXPECT_EQ((told<Text, int32_t *>("TVMFFITypeKeyToIndex", given, nullptr)),
-            "ValueError: TVMFFITypeKeyToIndex was given no place for the index");
+            "ValueError: TVMFFITypeKeyToIndex: out_tindex must not be NULL");
   EXPECT_EQ((told<int32_t, const FieldInfo *>("TVMFFITypeRegisterField", OPD_OBJECT, nullptr)),
-            "ValueError: TVMFFITypeRegisterField was given no field");
+            "ValueError: TVMFFITypeRegisterField: info must not be NULL");
   EXPECT_EQ((told<int32_t, const MethodInfo *>("TVMFFITypeRegisterMethod", OPD_OBJECT, nullptr)),
-            "ValueError: TVMFFITypeRegisterMethod was given no method");
+            "ValueError: TVMFFITypeRegisterMethod: info must not be NULL");
   EXPECT_EQ((told<int32_t, const TypeMetadata *>("TVMFFITypeRegisterMetadata", OPD_OBJECT, nullptr)),
-            "ValueError: TVMFFITypeRegisterMetadata was given no metadata");
+            "ValueError: TVMFFITypeRegisterMetadata: metadata must not be NULL");
   EXPECT_EQ((told<int32_t, Text, const View *>("TVMFFITypeRegisterAttr", OPD_OBJECT, given, nullptr)),
-            "ValueError: TVMFFITypeRegisterAttr was given no value");
+            "ValueError: TVMFFITypeRegisterAttr: attr_value must not be NULL");
   EXPECT_EQ(symbol<const TypeInfo *(int32_t)>("TVMFFIGetTypeInfo")(1 << 28), nullptr);
   EXPECT_EQ(raised(), "RuntimeError: there is no type of index 268435456");
   EXPECT_EQ(symbol<const AttributeColumn *(Text)>("TVMFFIGetTypeAttrColumn")(none), nullptr);
   EXPECT_NE(raised(), "");
   EXPECT_EQ((told<Text, Place>("TVMFFIFunctionGetGlobal", given, nullptr)),
-            "ValueError: TVMFFIFunctionGetGlobal was given no place for the function");
+            "ValueError: TVMFFIFunctionGetGlobal: out must not be NULL");
   EXPECT_EQ((told<const MethodInfo *, int>("TVMFFIFunctionSetGlobalFromMethodInfo", nullptr, 0)),
-            "ValueError: TVMFFIFunctionSetGlobalFromMethodInfo was given no method");
+            "ValueError: TVMFFIFunctionSetGlobalFromMethodInfo: method_info must not be NULL");
   const SafeCall call = [](void *, const View *, int32_t, View *) { return 0; };
   using End = void (*)(void *);
-  const std::string create = "ValueError: TVMFFIFunctionCreate was given no function, or no place for the result";
+  const std::string create = "ValueError: TVMFFIFunctionCreate: safe_call and out must not be NULL";
   EXPECT_EQ((told<void *, SafeCall, End, Place>("TVMFFIFunctionCreate", nullptr, nullptr, nullptr, &made)), create);
   EXPECT_EQ((told<void *, SafeCall, End, Place>("TVMFFIFunctionCreate", nullptr, call, nullptr, nullptr)), create);
   EXPECT_EQ((told<void *, int32_t, End, Place>("TVMFFIObjectCreateOpaque", nullptr, kOpaqueObject, nullptr, nullptr)),
-            "ValueError: TVMFFIObjectCreateOpaque was given no place for the object");
+            "ValueError: TVMFFIObjectCreateOpaque: out must not be NULL");
   EXPECT_EQ(
       (told<void *, int32_t, End, Place>("TVMFFIObjectCreateOpaque", nullptr, int32_t{OPD_TENSOR}, nullptr, &made)),
       "RuntimeError: an opaque object must be of type ffi.OpaquePyObject, not ffi.Tensor");
   EXPECT_EQ((told<Text, Text, Text, Place>("TVMFFIErrorCreate", given, given, none, nullptr)),
-            "ValueError: TVMFFIErrorCreate was given no place for the error");
+            "ValueError: TVMFFIErrorCreate: out must not be NULL");
   for (const Text missing : {none, &broken}) {
     EXPECT_NE((told<Text, View *>("TVMFFIStringFromByteArray", missing, &value)), "");
     EXPECT_NE((told<Text, Text, Text, Place>("TVMFFIErrorCreate", missing, given, none, &made)), "");
@@ -102,7 +102,7 @@ TEST(TvmFunctions, RefuseNullWhereTheyNeedAnAddress) {
       << "there is nothing to end";
 }
 
-TEST(TvmFunctions, RefuseTensorsThatAreNotAsWanted) {
+TEST(TvmFunctions, RefuseTensorsThatDoNotMeetTheRequirements) {
   alignas(64) float data[8] = {};
   int64_t dims[] = {2, 2}, strides[] = {1, 2};
   DLManagedTensor managed{{data, {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, dims, strides, 0}, nullptr, nullptr};
@@ -121,17 +121,17 @@ TEST(TvmFunctions, RefuseTensorsThatAreNotAsWanted) {
   const auto tensor = Ref<Tensor>::take(static_cast<Tensor *>(static_cast<Object *>(made)));
   EXPECT_EQ(tensor->dl.byte_offset, 4u);
   EXPECT_EQ((told<void *, DLManagedTensor **>("TVMFFITensorToDLPack", static_cast<Object *>(tensor.get()), nullptr)),
-            "ValueError: TVMFFITensorToDLPack was given no place for the result");
+            "ValueError: TVMFFITensorToDLPack: out must not be NULL");
   EXPECT_EQ((told<void *, DLManagedTensorVersioned **>("TVMFFITensorToDLPackVersioned",
                                                        static_cast<Object *>(tensor.get()), nullptr)),
-            "ValueError: TVMFFITensorToDLPackVersioned was given no place for the result");
+            "ValueError: TVMFFITensorToDLPackVersioned: out must not be NULL");
   // A view is exactly as it is described.
   const auto view = [&](const DLTensor *prototype, void **out) {
     return told<void *, const DLTensor *, void **>("TVMFFITensorCreateUnsafeView", static_cast<Object *>(tensor.get()),
                                                    prototype, out);
   };
   const std::string no_prototype =
-      "ValueError: TVMFFITensorCreateUnsafeView was given no prototype, or no place for the tensor";
+      "ValueError: TVMFFITensorCreateUnsafeView: out and prototype must not be NULL, and prototype must have a shape";
   DLTensor wanted = tensor->dl;
   EXPECT_EQ(view(nullptr, &made), no_prototype);
   EXPECT_EQ(view(&wanted, nullptr), no_prototype);
@@ -171,7 +171,7 @@ TEST(TvmFunctions, AllocateTensorsWithTheSetAllocator) {
   EXPECT_EQ(use(gives_none, 0, &before), 0);
   EXPECT_EQ(before, nullptr);
   EXPECT_EQ(now(), gives_none);
-  EXPECT_EQ(allocated(), "RuntimeError: TVMFFIEnvTensorAlloc: the allocator gave no tensor");
+  EXPECT_EQ(allocated(), "RuntimeError: TVMFFIEnvTensorAlloc: the allocator returned no tensor");
   EXPECT_EQ(use(says_nothing, 0, &before), 0);
   EXPECT_EQ(before, gives_none);
   EXPECT_EQ(allocated(), "RuntimeError: ");
@@ -251,7 +251,7 @@ TEST(TvmFunctions, SayWhichItemAListLacks) {
   EXPECT_EQ(list[0].view().u.int64, 7);
 }
 
-TEST(TvmFunctions, SayWhatKernelsCannotDo) {
+TEST(TvmFunctions, RefuseBadRequestsOfKernels) {
   auto *free_block = symbol<int(int, int, void *)>("TVMBackendFreeWorkspace");
   int local = 0;
   EXPECT_EQ(free_block(1, 0, &local), -1);

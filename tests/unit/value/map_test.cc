@@ -37,7 +37,7 @@ TEST(Containers, HaveAtMostAsManyItemsAsInt32Counts) {
       ADD_FAILURE() << "was made";
     } catch (const Exception &e) {
       EXPECT_EQ(e.error()->code, OPD_OUT_OF_RANGE);
-      EXPECT_EQ(e.error()->message, "a container can have at most 2147483647 items, but is given 2147483648");
+      EXPECT_EQ(e.error()->message, "a container can have at most 2147483647 items, but would have 2147483648");
     }
   }
 }
@@ -120,7 +120,7 @@ TEST(Map, HasASlotMoreThanEntries) {
 }
 
 // The same steps on a list of pairs.
-TEST(Map, DoesWhatAListOfPairsDoes) {
+TEST(Map, BehavesLikeAListOfPairs) {
   std::mt19937 random(1);
   for (const int64_t span : {3, 12, 300, 5000}) {
     auto map = make_object<Dict>();
@@ -158,7 +158,7 @@ TEST(Map, DoesWhatAListOfPairsDoes) {
   }
 }
 
-TEST(Map, LetsGoOfWhatItHeld) {
+TEST(Map, ReleasesItsValues) {
   const auto shape = Shape::make({});
   const auto held = [&] { return static_cast<uint32_t>(shape->refs.load()) - 1; };
   for (const int64_t count : {2, 40}) {
@@ -173,7 +173,7 @@ TEST(Map, LetsGoOfWhatItHeld) {
   }
 }
 
-TEST(Map, StaysAsItWasWhenAKeyCannotBeHashed) {
+TEST(Map, IsUnchangedIfAKeyCannotBeHashed) {
   static bool refuses = false;
   struct Odd final : Object {
     static int32_t type() {

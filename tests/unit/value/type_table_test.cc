@@ -63,7 +63,7 @@ TEST(Types, AreRefusedIfTheyDoNotFit) {
   EXPECT_EQ(find_type((1 << 20) - 1), nullptr);
 }
 
-TEST(Types, KeepWhatIsRegisteredForThem) {
+TEST(Types, KeepRegisteredFieldsAndAttributes) {
   const int32_t type = made("table.Described");
   {  // all texts and values are copied
     const std::string name = "field", doc = "of a field", metadata = "{}";

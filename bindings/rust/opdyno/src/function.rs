@@ -161,7 +161,7 @@ impl IntoResult for () {
     }
     #[inline]
     fn into_c(self, _: Out<'_>) -> Result<()> {
-        Ok(()) // the value is none already
+        Ok(()) // the output is already `None`
     }
 }
 into_result!(Value, String, &str, Vec<u8>, Vec<i64>, crate::Pointer);

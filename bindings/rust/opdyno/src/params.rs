@@ -30,7 +30,7 @@ impl Params {
     ///
     /// # Safety
     /// As long as the set or its tensors exist, no code, here or in another process, writes to the file or truncates
-    /// it: slices would change, or reading them would end the process. The file may be replaced by another file, as
+    /// it: slices would change, or reading them would kill the process. The file may be replaced by another file, as
     /// [`Params::save`] does, or removed.
     pub unsafe fn map(path: impl AsRef<Path>, options: &ParamsOptions) -> Result<Self> {
         Self::opened(path.as_ref(), options)

@@ -213,7 +213,7 @@ fn reshaped_tensors_share_their_elements() -> Result<()> {
     assert_eq!((y.shape(), y.as_slice::<f32>()?.as_ptr()), (&[2_i64, 3][..], x.as_slice::<f32>()?.as_ptr()));
     drop(x);
     assert_eq!(y.to_vec::<f32>()?, counting(6));
-    expect(y.reshape([4]), Code::InvalidArgument, "6 elements are not 4");
+    expect(y.reshape([4]), Code::InvalidArgument, "the tensor has 6 elements, but the shape has 4");
     expect(y.reshape([-6]), Code::InvalidArgument, "-6");
     assert_eq!(y.clone().reshape(Vec::<i64>::new()).expect_err("an error").code(), Code::InvalidArgument);
     Ok(())

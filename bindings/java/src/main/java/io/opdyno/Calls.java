@@ -169,7 +169,7 @@ final class Calls {
   private static ClassCastException wrong(Object result, String expected) {
     String given = result == null ? "nothing" : "a " + result.getClass().getSimpleName();
     if (result instanceof Handle handle) handle.close();
-    return new ClassCastException("the function gave " + given + ", where " + expected + " is expected");
+    return new ClassCastException("the function returned " + given + ", where " + expected + " is expected");
   }
 
   /** Calls a function with the arguments in a frame, and replaces the frame's first value by the result. */

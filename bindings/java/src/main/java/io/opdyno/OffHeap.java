@@ -31,7 +31,7 @@ final class OffHeap {
     else if (now < most / 4 && most > LIMIT) limit = Math.max(LIMIT, most / 2); // much memory was freed
   }
 
-  /** Waits some milliseconds for the cleaner to end dropped objects. */
+  /** Waits a few milliseconds for the cleaner to end dropped objects. */
   private static synchronized void collect() {
     if (total.get() <= limit) return; // another thread has collected
     System.gc();
