@@ -101,7 +101,7 @@ constexpr Option sweep = {"sweep", 0, "NAME=SIZES",
 
 constexpr Option report_output = {"output", 'o', "FILE",
                                   "write the report, in the form of the suffix: .html, .csv, .md, .txt, else JSON"};
-constexpr Option top = {"top", 0, "N", "show the N slowest operators on a terminal; 10"};
+constexpr Option top = {"top", 0, "N", "show only the N slowest operators; on a terminal 10, in a pipe all"};
 constexpr Option wide = {"wide", 0, "", "show the whole table on a terminal, too, as it goes into a pipe"};
 constexpr Option report_csv = {"csv", 0, "FILE", "write the report's calls as CSV; - prints them"};
 constexpr Option chrome = {"chrome", 0, "FILE", "write the calls on a time line, for Perfetto or chrome://tracing"};
