@@ -106,7 +106,7 @@ function(opd_join_sources target)
     list(APPEND joined ${file})
   endwhile()
   set_property(TARGET ${target} PROPERTY SOURCES ${joined} ${alone})
-  target_compile_options(${target} PRIVATE "SHELL:-iquote ${CMAKE_CURRENT_SOURCE_DIR}")  # where the files are
+  target_compile_options(${target} PRIVATE "-iquote${CMAKE_CURRENT_SOURCE_DIR}")  # where the files are
 endfunction()
 
 # opd_fast(source…): files of a component that calls pass through; in the others size counts for more than speed.
