@@ -54,13 +54,19 @@ std::string cache_directory(const std::string &wanted) {
     if (!problem.empty()) fail(OPD_IO, "the cache directory cannot be used: ", problem);
     return chosen;
   }
-  std::vector<std::string> usual;
-  if (const std::string xdg = environment("XDG_CACHE_HOME"); xdg.starts_with('/')) usual.push_back(xdg + "/opdyno");
-  if (const std::string home = home_directory(); !home.empty()) usual.push_back(home + "/.cache/opdyno");
-  usual.push_back(concat("/tmp/opdyno-", ::geteuid()));
+  struct Usual {
+    std::string directory, existing;  // `existing`: a parent that is not made
+  };
+  std::vector<Usual> usual;
+  if (const std::string xdg = environment("XDG_CACHE_HOME"); xdg.starts_with('/'))
+    usual.push_back({xdg + "/opdyno", "/"});
+  // The home of a service's user often does not exist, on purpose.
+  if (const std::string home = home_directory(); !home.empty()) usual.push_back({home + "/.cache/opdyno", home});
+  usual.push_back({concat("/tmp/opdyno-", ::geteuid()), "/tmp"});
   std::string problems;
-  for (const auto &directory : usual) {
-    const std::string problem = make_private(directory);
+  for (const auto &[directory, existing] : usual) {
+    const bool exists = ::access(existing.c_str(), F_OK) == 0;
+    const std::string problem = exists ? make_private(directory) : concat(existing, " does not exist");
     if (problem.empty()) return directory;
     problems += concat(problems.empty() ? "" : "; ", problem);
   }

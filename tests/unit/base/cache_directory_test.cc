@@ -67,6 +67,7 @@ TEST_F(CacheDirectory, RequestOverridesTheEnvironment) {
 TEST_F(CacheDirectory, IsTheFirstUsableDefault) {
   EXPECT_EQ(in_child([&] {
               setenv("XDG_CACHE_HOME", in("xdg").c_str(), 1);
+              fs::create_directory(in("home"));
               setenv("HOME", in("home").c_str(), 1);
               EXPECT_EQ(cache_directory(""), in("xdg/opdyno"));
               setenv("XDG_CACHE_HOME", "relative", 1);
@@ -93,6 +94,15 @@ TEST_F(CacheDirectory, SaysWhyTheRequestedDirectoryCannotBeUsed) {
   EXPECT_EQ(problem(in("open")), "uses " + in("open")) << "others may read it";
 }
 
+TEST_F(CacheDirectory, DoesNotMakeTheHome) {
+  EXPECT_EQ(in_child([&] {
+              setenv("HOME", in("home").c_str(), 1);
+              EXPECT_EQ(cache_directory(""), "/tmp/opdyno-" + std::to_string(geteuid()));
+              EXPECT_FALSE(fs::exists(in("home")));
+            }),
+            0);
+}
+
 TEST_F(CacheDirectory, SaysWhyNoDefaultCanBeUsed) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can make directories of another user";
   constexpr uid_t kUser = 54321;
@@ -104,8 +114,8 @@ TEST_F(CacheDirectory, SaysWhyNoDefaultCanBeUsed) {
               setenv("HOME", in("home").c_str(), 1);
               ASSERT_EQ(seteuid(kUser), 0);
               EXPECT_EQ(problem(), "no cache directory can be used: " + in("xdg/opdyno") +
-                                       " belongs to another user; cannot make " + in("home") + ": Permission denied; " +
-                                       last + " belongs to another user; set OPDYNO_CACHE_DIR");
+                                       " belongs to another user; " + in("home") + " does not exist; " + last +
+                                       " belongs to another user; set OPDYNO_CACHE_DIR");
             }),
             0);
   rmdir(last.c_str());
