@@ -43,7 +43,7 @@ opd_error *opd_executable_write(const opd_executable *executable, opd_executable
       case OPD_EXECUTABLE_STATS:
         return give_text(program.to_stats(), out_text);
       default:
-        fail(OPD_INVALID_ARGUMENT, "format must be an opd_executable_format, but is ", static_cast<int>(format));
+        fail(OPD_INVALID_ARGUMENT, "format must be a format of executables, but is ", static_cast<int>(format));
     }
   });
 }

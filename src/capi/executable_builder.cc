@@ -66,7 +66,7 @@ void emit(Builder &builder, const opd_instruction &given) {
     case OPD_OPCODE_IF:
       return builder.emit_if(given.reg, given.offset);
     default:
-      fail(OPD_INVALID_ARGUMENT, "opcode must be an opd_opcode, but is ", static_cast<int32_t>(given.opcode));
+      fail(OPD_INVALID_ARGUMENT, "opcode must be one of the opcodes, but is ", static_cast<int32_t>(given.opcode));
   }
 }
 

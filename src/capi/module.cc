@@ -22,7 +22,7 @@ std::string text_or_empty(const char *value) { return value ? value : ""; }
 
 ModuleOptions options_of(const opd_module_options *given) {
   const opd_module_options full = read_options(given, opd_module_options_init);
-  require(full.copy >= OPD_COPY_ALWAYS && full.copy <= OPD_COPY_NEVER, "copy must be an opd_copy_policy, but is ",
+  require(full.copy >= OPD_COPY_ALWAYS && full.copy <= OPD_COPY_NEVER, "copy must be a copy policy, but is ",
           static_cast<int32_t>(full.copy));
   require(full.inspect_only == 0 || full.inspect_only == 1, "inspect_only is ", full.inspect_only, ", neither 0 nor 1");
   require(full.build_timeout_ms >= 0, "build_timeout_ms is ", full.build_timeout_ms, ", less than 0");

@@ -26,7 +26,7 @@ DumpOptions dump_options(const opd_profiler_dump_options &how) {
   require(how.path && *how.path, "dumps need a path");
   require(how.on_error == 0 || how.on_error == 1, "on_error must be 0 or 1, but is ", how.on_error);
   require(how.format >= OPD_TRACE_CHROME && how.format <= OPD_TRACE_MEMORY_TIMELINE_HTML,
-          "format must be an opd_trace_format, but is ", static_cast<int>(how.format));
+          "format must be a form of traces, but is ", static_cast<int>(how.format));
   if (how.signal) check_alarm_signal(how.signal);
   return {.path = absolute_path(how.path),
           .form = how.format,
@@ -62,7 +62,7 @@ opd_error *opd_profiler_create(const opd_profiler_options *options, opd_profiler
     recording.stacks = how.with_stack != 0;
     recording.waits = false;
     require(how.buffer == OPD_PROFILER_KEEP_FIRST || how.buffer == OPD_PROFILER_KEEP_LAST,
-            "buffer must be an opd_profiler_buffer, but is ", static_cast<int>(how.buffer));
+            "buffer must be a kind of buffer, but is ", static_cast<int>(how.buffer));
     require(how.keep_in_file == 0 || how.keep_in_file == 1, "keep_in_file must be 0 or 1, but is ", how.keep_in_file);
     require(!how.keep_in_file || how.file, "keep_in_file needs a file");
     recording.reads_file = how.keep_in_file == 0;
@@ -104,7 +104,7 @@ opd_error *opd_profiler_set_action(opd_profiler *profiler, opd_profiler_action a
   return guard([&] {
     OPD_REQUIRE(profiler);
     require(action >= OPD_PROFILER_NONE && action <= OPD_PROFILER_RECORD_AND_SAVE,
-            "action must be an opd_profiler_action, but is ", static_cast<int>(action));
+            "action must be an action of profilers, but is ", static_cast<int>(action));
     unwrap<Profiler>(profiler)->set_action(static_cast<ProfilerAction>(action));
   });
 }

@@ -45,7 +45,7 @@ opd_error *opd_report_write(const opd_report *report, opd_report_format format, 
       case OPD_REPORT_HTML:
         return give_text(its.to_html(how.sort, how.aggregate, how.col_sums), out_text);
       default:
-        fail(OPD_INVALID_ARGUMENT, "format must be an opd_report_format, but is ", static_cast<int>(format));
+        fail(OPD_INVALID_ARGUMENT, "format must be a format of reports, but is ", static_cast<int>(format));
     }
   });
 }
@@ -71,7 +71,7 @@ Cell cell_of(const Report &report, Metric metric) {
 }
 
 [[noreturn]] void fail_section(opd_report_section section) {
-  fail(OPD_INVALID_ARGUMENT, "section must be an opd_report_section, but is ", static_cast<int>(section));
+  fail(OPD_INVALID_ARGUMENT, "section must be a section of reports, but is ", static_cast<int>(section));
 }
 
 size_t count_of(const Report &report, opd_report_section section) {

@@ -36,7 +36,7 @@ ReportBuilder &building(HandBuilder &hand) {
 
 Metric metric_of(ReportBuilder &builder, std::string_view name, opd_metric_kind kind, const opd_value &value) {
   require(kind > OPD_METRIC_NONE && kind < OPD_METRIC_JSON, "the kind of ", name,
-          " must be from OPD_METRIC_COUNT (1) to OPD_METRIC_HERTZ (7), but is ", static_cast<int>(kind));
+          " must be a kind of metrics (1 to 7), but is ", static_cast<int>(kind));
   if (kind == OPD_METRIC_STRING) {
     const std::string_view text = as_text(value, name);
     require(is_utf8(text), "the text of ", name, " is not UTF-8");
@@ -111,7 +111,7 @@ opd_error *opd_report_builder_set(opd_report_builder *builder, opd_report_sectio
       case OPD_REPORT_CONFIGURATION:
         return set_configuration(hand, name, kind, *value);
       default:
-        fail(OPD_INVALID_ARGUMENT, "section must be an opd_report_section, but is ", static_cast<int>(section));
+        fail(OPD_INVALID_ARGUMENT, "section must be a section of reports, but is ", static_cast<int>(section));
     }
   });
 }

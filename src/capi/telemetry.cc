@@ -102,7 +102,7 @@ Series series_of(const opd_telemetry_value &given) {
           "\": the name of a metric of the program's own ends without _total, and begins with neither opdyno_ nor "
           "process_");
   require(given.kind == OPD_TELEMETRY_COUNTER || given.kind == OPD_TELEMETRY_GAUGE,
-          "kind must be an opd_telemetry_kind, but is ", static_cast<int>(given.kind));
+          "kind must be a kind of metrics, but is ", static_cast<int>(given.kind));
   require(given.reserved == 0, "reserved must be 0, but is ", given.reserved);
   Point point{labels_of(given), given.value};
   const SeriesKind kind = given.kind == OPD_TELEMETRY_COUNTER ? SeriesKind::kCounter : SeriesKind::kGauge;
@@ -132,7 +132,7 @@ opd_error *opd_telemetry_to_text(opd_telemetry *telemetry, opd_telemetry_format 
   return guard([&] {
     OPD_REQUIRE(out_text);
     require(format == OPD_TELEMETRY_PROMETHEUS || format == OPD_TELEMETRY_OPEN_METRICS,
-            "format must be an opd_telemetry_format, but is ", static_cast<int>(format));
+            "format must be a format of telemetry, but is ", static_cast<int>(format));
     give_text(session_of(telemetry).text(format == OPD_TELEMETRY_OPEN_METRICS), out_text);
   });
 }

@@ -61,9 +61,11 @@ void show_log(opd_log_level level, const char *message) {
 }
 
 // For a file that is fine but not for this command.
-std::string other_uses_of(const std::vector<std::string> &words) {
+std::string other_uses_of(const std::vector<std::string> &words, opd_code code) {
   std::string lines;
-  for (size_t i = 1; i < words.size(); ++i) lines += printable(other_use_of(words[i], words[0]), false);
+  const bool may_be = code == OPD_BAD_FORMAT || code == OPD_UNSUPPORTED;
+  for (size_t i = 1; may_be && i < words.size(); ++i)
+    lines += printable(other_use_of(words[i], words[0]), false);
   return lines;
 }
 
@@ -84,10 +86,11 @@ int run(const std::vector<std::string> &words) {
         cat("opdyno", is_command ? " " : "", is_command ? name : "", ": ", printable(failure.what(), false), "\n"));
     if (failure.code() == Exit::usage)
       print_message(cat("Try 'opdyno help", is_command ? " " : "", is_command ? name : "", "'.\n"));
-    else print_message(cat(failure.library_code() == OPD_BAD_FORMAT ? other_uses_of(words) : "", next_step(failure)));
+    else print_message(cat(other_uses_of(words, failure.library_code()), next_step(failure)));
     return static_cast<int>(failure.code());
   } catch (const opdyno::Error &error) {
-    print_message(cat("opdyno ", name, ": ", printable(message_of(error), false), "\n", next_step(error.code())));
+    print_message(cat("opdyno ", name, ": ", printable(message_of(error), false), "\n",
+                      other_uses_of(words, error.code()), next_step(error.code())));
   } catch (const std::bad_alloc &) {
     print_message(cat("opdyno: out of memory\n", next_step(OPD_OUT_OF_MEMORY)));
   } catch (const std::exception &error) { print_message(cat("opdyno: ", error.what(), "\n")); }

@@ -126,7 +126,7 @@ class CollectorElsewhere final : public Collector {
 
 void require_kind(opd_collector_kind kind) {
   const auto number = static_cast<int>(kind);
-  require(number >= 0 && number < static_cast<int>(std::size(kKinds)), "kind must be an opd_collector_kind, but is ",
+  require(number >= 0 && number < static_cast<int>(std::size(kKinds)), "kind must be a kind of collectors, but is ",
           number);
 }
 

@@ -62,7 +62,7 @@ TEST(Messages, NameTheBadArgumentOfCollectorFunctions) {
   Handle<opd_array> names;
   for (const int kind : {-1, OPD_COLLECTOR_DEVICE + 1})
     EXPECT_EQ(told(opd_collector_list_events(static_cast<opd_collector_kind>(kind), names.out())),
-              invalid("kind must be an opd_collector_kind, but is " + std::to_string(kind)));
+              invalid("kind must be a kind of collectors, but is " + std::to_string(kind)));
   for (const opd_collector_kind none :
        {OPD_COLLECTOR_TIME, OPD_COLLECTOR_MEMORY, OPD_COLLECTOR_NVML, OPD_COLLECTOR_DEVICE}) {
     check(opd_collector_list_events(none, names.out()));
@@ -92,7 +92,7 @@ TEST(Messages, NameTheBadArgumentOfExecutableFunctions) {
   Handle<opd_buffer> text;
   for (const int format : {-1, 77})
     EXPECT_EQ(told(opd_executable_write(program.get(), static_cast<opd_executable_format>(format), text.out())),
-              invalid("format must be an opd_executable_format, but is " + std::to_string(format)));
+              invalid("format must be a format of executables, but is " + std::to_string(format)));
   Handle<opd_executable_builder> builder;
   check(opd_executable_builder_create(builder.out()));
   check(opd_executable_builder_begin_function(builder.get(), "f", 2, nullptr));
@@ -109,7 +109,7 @@ TEST(Messages, NameTheBadArgumentOfExecutableFunctions) {
   EXPECT_EQ(emitted([](opd_instruction &i) { i.callee = "g", i.num_args = -1; }),
             invalid("num_args must be >= 0, but is -1"));
   EXPECT_EQ(emitted([](opd_instruction &i) { i.opcode = static_cast<decltype(i.opcode)>(99); }),
-            invalid("opcode must be an opd_opcode, but is 99"));
+            invalid("opcode must be one of the opcodes, but is 99"));
   // The usual names of parameters.
   EXPECT_EQ(emitted([](opd_instruction &i) { i.opcode = OPD_OPCODE_RET, i.reg = 1; }), "accepted");
   check(opd_executable_builder_end_function(builder.get()));
@@ -177,7 +177,7 @@ TEST(Messages, NameTheBadArgumentOfReportFunctions) {
   EXPECT_EQ(set_call("n", OPD_METRIC_COUNT, one), "OPD_ALREADY_EXISTS: the call has a metric \"n\" already");
   for (const opd_metric_kind kind : {OPD_METRIC_NONE, OPD_METRIC_JSON, static_cast<opd_metric_kind>(-3)})
     EXPECT_EQ(set_call("m", kind, one),
-              invalid("the kind of m must be from OPD_METRIC_COUNT (1) to OPD_METRIC_HERTZ (7), but is " +
+              invalid("the kind of m must be a kind of metrics (1 to 7), but is " +
                       std::to_string(kind)));
   EXPECT_EQ(set_call("m", OPD_METRIC_STRING, bad), invalid("the text of m is not UTF-8"));
   EXPECT_EQ(set_call("m", OPD_METRIC_STRING, one), invalid("m must be a string, but is int"));
@@ -196,7 +196,7 @@ TEST(Messages, NameTheBadArgumentOfReportFunctions) {
   EXPECT_EQ(set(OPD_REPORT_DEVICES, nullptr, "m", OPD_METRIC_COUNT, one), device);
   EXPECT_EQ(set(OPD_REPORT_CALLS, "cpu0", "m", OPD_METRIC_COUNT, one), device);
   const auto other = static_cast<opd_report_section>(9);
-  const std::string section = invalid("section must be an opd_report_section, but is 9");
+  const std::string section = invalid("section must be a section of reports, but is 9");
   EXPECT_EQ(set(other, nullptr, "m", OPD_METRIC_COUNT, one), section);
   const Report report = builder.finish();
   Handle<opd_report> made;
@@ -214,7 +214,7 @@ TEST(Messages, NameTheBadArgumentOfReportFunctions) {
   for (const opd_report_section none : {other, static_cast<opd_report_section>(-1)})
     EXPECT_EQ(opd_report_count(report.get(), none), 0);
   EXPECT_EQ(told(opd_report_write(report.get(), static_cast<opd_report_format>(9), nullptr, text.out())),
-            invalid("format must be an opd_report_format, but is 9"));
+            invalid("format must be a format of reports, but is 9"));
   const opd_report *const some[] = {report.get(), nullptr};
   EXPECT_EQ(told(opd_report_merge(some, 0, made.out())), invalid("at least one report is expected"));
   EXPECT_EQ(told(opd_report_merge(some, 2, made.out())), invalid("reports[1] must not be NULL"));
@@ -333,7 +333,7 @@ TEST(Messages, NameTheBadArgumentOfTraceFunctions) {
        {[](OfDumps &o) { o.path = "x", o.on_error = 2; }, invalid("on_error must be 0 or 1, but is 2")},
        {[](OfDumps &o) { o.path = "x", o.on_error = -1; }, invalid("on_error must be 0 or 1, but is -1")},
        {[](OfDumps &o) { o.path = "x", o.format = static_cast<opd_trace_format>(77); },
-        invalid("format must be an opd_trace_format, but is 77")}});
+        invalid("format must be a form of traces, but is 77")}});
   const std::string file = scratch_directory() + "/events";
   opd_profiler_options options = defaults(opd_profiler_options_init);
   options.file = file.c_str();
@@ -438,7 +438,7 @@ TEST(Messages, NameTheBadArgumentOfTelemetryFunctions) {
   check(opd_telemetry_start(nullptr, started.out()));
   Handle<opd_buffer> text;
   EXPECT_EQ(told(opd_telemetry_to_text(started.get(), static_cast<opd_telemetry_format>(7), text.out())),
-            invalid("format must be an opd_telemetry_format, but is 7"));
+            invalid("format must be a format of telemetry, but is 7"));
   const char *const labels[] = {"a", "1a"}, *const values[] = {"x", "y"}, *const gap[] = {"x", nullptr};
   const char *const reserved[] = {"__a"};
   using OfValue = opd_telemetry_value;
@@ -456,7 +456,7 @@ TEST(Messages, NameTheBadArgumentOfTelemetryFunctions) {
        {[](OfValue &o) { o.name = "opdyno_a"; }, invalid("\"opdyno_a" + own)},
        {[](OfValue &o) { o.name = "process_a"; }, invalid("\"process_a" + own)},
        {[](OfValue &o) { o.name = "a", o.kind = static_cast<opd_telemetry_kind>(9); },
-        invalid("kind must be an opd_telemetry_kind, but is 9")},
+        invalid("kind must be a kind of metrics, but is 9")},
        {[](OfValue &o) { o.name = "a", o.num_label_names = -1; }, invalid("num_label_names must be >= 0, but is -1")},
        {[&](OfValue &o) { o.name = "a", o.num_label_names = 1, o.label_names = labels; },
         invalid("label_values must not be NULL")},

@@ -61,7 +61,7 @@ TEST(Options, HaveRangesForProfilers) {
           {[](Options &o) { o.keep_in_file = 5; }, "keep_in_file must be 0 or 1, but is 5"},
           {[](Options &o) { o.skip_first_wait = 6; }, "skip_first_wait must be 0 or 1, but is 6"},
           {[](Options &o) { o.buffer = static_cast<opd_profiler_buffer>(7); },
-           "buffer must be an opd_profiler_buffer, but is 7"},
+           "buffer must be a kind of buffer, but is 7"},
           {[](Options &o) { o.keep_in_file = 1; }, "keep_in_file needs a file"},
           {[](Options &o) { o.flush_interval_ns = 1; }, "flush_interval_ns needs a file"},
           {[](Options &o) { o.file = ""; }, "file must not be empty"},
@@ -80,7 +80,7 @@ TEST(Options, HaveRangesForProfilers) {
   check(opd_profiler_create(nullptr, profiler.out()));
   for (const int wrong : {-1, 4})
     expect_error(opd_profiler_set_action(profiler.get(), static_cast<opd_profiler_action>(wrong)), OPD_INVALID_ARGUMENT,
-                 "action must be an opd_profiler_action, but is " + std::to_string(wrong));
+                 "action must be an action of profilers, but is " + std::to_string(wrong));
 }
 
 TEST(Options, HaveRangesForTraces) {
@@ -135,8 +135,8 @@ TEST(Options, HaveRangesForModulesVmsAndCalls) {
   expect_options<OfModule>(
       opd_module_options_init, load,
       {
-          {[](OfModule &o) { o.copy = opd_copy_policy(9); }, "copy must be an opd_copy_policy, but is 9"},
-          {[](OfModule &o) { o.copy = opd_copy_policy(-1); }, "copy must be an opd_copy_policy, but is -1"},
+          {[](OfModule &o) { o.copy = opd_copy_policy(9); }, "copy must be a copy policy, but is 9"},
+          {[](OfModule &o) { o.copy = opd_copy_policy(-1); }, "copy must be a copy policy, but is -1"},
           {[](OfModule &o) { o.inspect_only = 2; }, "inspect_only is 2, neither 0 nor 1"},
           {[](OfModule &o) { o.build_timeout_ms = -1; }, "build_timeout_ms is -1, less than 0"},
       });

@@ -294,10 +294,10 @@ TEST(CounterOptions, AreChecked) {
   for (const opd_collector_kind kind : {OPD_COLLECTOR_TIME, OPD_COLLECTOR_MEMORY, OPD_COLLECTOR_ENERGY})
     expect_error(make(kind, {"x"}, collector), OPD_INVALID_ARGUMENT, "no events");
   const auto unknown = static_cast<opd_collector_kind>(OPD_COLLECTOR_DEVICE + 1);
-  expect_error(make(unknown, {}, collector), OPD_INVALID_ARGUMENT, "kind must be an opd_collector_kind, but is 7");
+  expect_error(make(unknown, {}, collector), OPD_INVALID_ARGUMENT, "kind must be a kind of collectors, but is 7");
   Handle<opd_array> events;
   expect_error(opd_collector_list_events(unknown, events.out()), OPD_INVALID_ARGUMENT,
-               "kind must be an opd_collector_kind, but is 7");
+               "kind must be a kind of collectors, but is 7");
   check(opd_collector_list_events(OPD_COLLECTOR_TIME, events.out()));
   EXPECT_EQ(opd_array_count(events.get()), 0);
 }

@@ -300,7 +300,7 @@ TEST(Collector, ForOtherMachinesDoesNotMeasureOnThisOne) {
   auto there = opdyno::defaults(opd_counter_options_init);
   there.events = unknown, there.num_events = 1, there.elsewhere = 1;
   const auto made = [&](int kind) { return Collector::builtin(static_cast<opd_collector_kind>(kind), &there); };
-  expect_throws([&] { made(99); }, OPD_INVALID_ARGUMENT, "kind must be an opd_collector_kind, but is 99");
+  expect_throws([&] { made(99); }, OPD_INVALID_ARGUMENT, "kind must be a kind of collectors, but is 99");
   expect_throws([&] { made(OPD_COLLECTOR_MEMORY); }, OPD_INVALID_ARGUMENT, "takes no events");
   const Collector collector = made(OPD_COLLECTOR_PERF);
   opd_collector *const collectors[] = {collector.get()};

@@ -207,6 +207,6 @@ TEST(Executable, MissingArgumentsOfListingsAreErrors) {
   expect_error(opd_executable_write(nullptr, OPD_EXECUTABLE_STATS, &text), OPD_INVALID_ARGUMENT, "must not be NULL");
   const Executable executable = Executable::assemble(".func main(x) {\n  ret %x\n}");
   expect_error(opd_executable_write(executable.get(), static_cast<opd_executable_format>(4), &text),
-               OPD_INVALID_ARGUMENT, "format must be an opd_executable_format, but is 4");
+               OPD_INVALID_ARGUMENT, "format must be a format of executables, but is 4");
   expect_error(opd_executable_write(executable.get(), OPD_EXECUTABLE_JSON, nullptr), OPD_INVALID_ARGUMENT);
 }

@@ -482,7 +482,7 @@ TEST(Builder, RefusesAnUnknownInstruction) {
   check(opd_executable_builder_begin_function(builder.get(), "main", 0, nullptr));
   opd_instruction instruction = opd_instruction_ret(OPD_REGISTER_VOID);
   instruction.opcode = opd_opcode(4);
-  expect_error(emit(builder.get(), instruction), OPD_INVALID_ARGUMENT, "opcode must be an opd_opcode, but is 4");
+  expect_error(emit(builder.get(), instruction), OPD_INVALID_ARGUMENT, "opcode must be one of the opcodes, but is 4");
   instruction.struct_size = 0;
   expect_error(emit(builder.get(), instruction), OPD_INVALID_ARGUMENT, "struct_size is 0");
 }

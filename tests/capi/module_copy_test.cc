@@ -44,7 +44,7 @@ TEST(Module, MayBeMappedFromItsFile) {
   expect_error(load(now, &never), OPD_UNSUPPORTED, "without a copy");
   EXPECT_TRUE(holds(json_of(Module::load(now, &shared)), "\"library_copy\":true"));
   const auto wrong = options_with(opd_copy_policy(3));
-  expect_error(load(path, &wrong), OPD_INVALID_ARGUMENT, "copy must be an opd_copy_policy, but is 3");
+  expect_error(load(path, &wrong), OPD_INVALID_ARGUMENT, "copy must be a copy policy, but is 3");
 }
 
 // Makes memfd_create() fail for the rest of this process.

@@ -455,7 +455,7 @@ TEST_F(Dumps, AreRefusedWithAReason) {
   }
   DumpOptions of_form(pattern_);
   of_form.format = static_cast<opd_trace_format>(99);
-  refused(of_form, OPD_INVALID_ARGUMENT, "format must be an opd_trace_format, but is 99");
+  refused(of_form, OPD_INVALID_ARGUMENT, "format must be a form of traces, but is 99");
   for (const auto form : {OPD_TRACE_MEMORY_TIMELINE, OPD_TRACE_MEMORY_TIMELINE_RAW, OPD_TRACE_MEMORY_TIMELINE_HTML}) {
     of_form.format = form;
     refused(of_form, OPD_INVALID_ARGUMENT, "dumps of a memory timeline need a profiler with profile_memory");

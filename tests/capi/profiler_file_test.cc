@@ -363,7 +363,7 @@ TEST(AFile, MustBeARegularFile) {
   options.keep_in_file = 0;
   options.buffer = static_cast<opd_profiler_buffer>(2);
   expect_error(opd_profiler_create(&options, &profiler), OPD_INVALID_ARGUMENT,
-               "buffer must be an opd_profiler_buffer, but is 2");
+               "buffer must be a kind of buffer, but is 2");
 }
 
 TEST(AFile, IsRefusedIfItIsNoRecording) {

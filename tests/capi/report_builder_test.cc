@@ -121,7 +121,7 @@ TEST(ReportBuilder, RefusesADeviceWhereThereIsNone) {
   expect_error(set(OPD_REPORT_CALLS, "cpu0"), OPD_INVALID_ARGUMENT, "device must be given for");
   expect_error(set(OPD_REPORT_DEVICES, nullptr), OPD_INVALID_ARGUMENT, "device must be given for");
   expect_error(set(static_cast<opd_report_section>(3), nullptr), OPD_INVALID_ARGUMENT,
-               "section must be an opd_report_section, but is 3");
+               "section must be a section of reports, but is 3");
 }
 
 TEST(ReportBuilder, RefusesBadMetricsAndCallsInTheWrongOrder) {
@@ -137,8 +137,8 @@ TEST(ReportBuilder, RefusesBadMetricsAndCallsInTheWrongOrder) {
   expect_error(set("n", OPD_METRIC_COUNT, arg("1")), OPD_INVALID_ARGUMENT, "n");
   expect_error(set("n", OPD_METRIC_RATIO, arg("1")), OPD_INVALID_ARGUMENT, "n");
   expect_error(set("n", OPD_METRIC_STRING, arg(1)), OPD_INVALID_ARGUMENT, "n");
-  expect_error(set("n", OPD_METRIC_NONE, arg(1)), OPD_INVALID_ARGUMENT, "must be from OPD_METRIC_COUNT");
-  expect_error(set("n", OPD_METRIC_JSON, arg("{}")), OPD_INVALID_ARGUMENT, "must be from OPD_METRIC_COUNT");
+  expect_error(set("n", OPD_METRIC_NONE, arg(1)), OPD_INVALID_ARGUMENT, "must be a kind of metrics");
+  expect_error(set("n", OPD_METRIC_JSON, arg("{}")), OPD_INVALID_ARGUMENT, "must be a kind of metrics");
   expect_error(set("n", static_cast<opd_metric_kind>(99), arg(1)), OPD_INVALID_ARGUMENT, "99");
   expect_error(set("n", OPD_METRIC_STRING, arg("\xFF")), OPD_INVALID_ARGUMENT, "UTF-8");
   expect_error(set("\xFF", OPD_METRIC_COUNT, arg(1)), OPD_INVALID_ARGUMENT, "UTF-8");

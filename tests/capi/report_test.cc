@@ -338,7 +338,7 @@ TEST(Report, ListsItsColumnsDevicesAndConfiguration) {
   EXPECT_EQ(report.count(static_cast<opd_report_section>(3)), 0u);
   opd_array *none = nullptr;
   expect_error(opd_report_list(report.get(), static_cast<opd_report_section>(3), &none), OPD_INVALID_ARGUMENT,
-               "section must be an opd_report_section, but is 3");
+               "section must be a section of reports, but is 3");
 }
 
 TEST(Report, GivesAColumnAtOnce) {
@@ -369,5 +369,5 @@ TEST(Report, RefusesAnUnknownFormat) {
   const opdyno::Report report = opdyno::ReportBuilder().finish();
   opd_buffer *text = nullptr;
   expect_error(opd_report_write(report.get(), static_cast<opd_report_format>(5), nullptr, &text), OPD_INVALID_ARGUMENT,
-               "format must be an opd_report_format, but is 5");
+               "format must be a format of reports, but is 5");
 }

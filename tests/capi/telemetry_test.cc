@@ -339,7 +339,7 @@ TEST(TelemetryOptions, AreChecked) {
   const Telemetry one;
   opd_buffer *text = nullptr;
   expect_error(opd_telemetry_to_text(one.get(), static_cast<opd_telemetry_format>(7), &text), OPD_INVALID_ARGUMENT,
-               "format must be an opd_telemetry_format, but is 7");
+               "format must be a format of telemetry, but is 7");
   opd_telemetry_stats stats{};
   expect_error(opd_telemetry_get_stats(one.get(), &stats), OPD_INVALID_ARGUMENT, "struct_size");
   EXPECT_STREQ(opd_telemetry_address(one.get()), "");

@@ -7,7 +7,7 @@ import socket
 import textwrap
 
 import npy
-from case import FAILED, HERE, OK, REFUSED, USAGE, WORK, CliTest
+from case import FAILED, HERE, OK, REFUSED, USAGE, WORK, CliTest, run
 
 COMMANDS = ["info", "doctor", "explain", "inspect", "run", "bench", "profile", "replay", "record", "top", "trace", "serve", "report", "diff", "ab", "compare", "as", "dis", "export"]
 JSON = (HERE.parent / "data" / "report" / "sample.json").read_text().strip()
@@ -112,6 +112,41 @@ class CommandLine(CliTest):
         ):
             message = self.check(code, *words, silent=False).stderr
             self.assertTrue(message.endswith("\nTry 'opdyno %s'.\n" % step), (words, message))
+
+    def test_a_file_of_another_kind_is_named_with_the_command_that_takes_it(self):
+        (WORK / "kind.json").write_text('{"calls":[],"device_metrics":{},"configuration":{}}')
+        (WORK / "kind.csv").write_text('Count,Duration (us),Name\n1,2.5,"add"\n')
+        (WORK / "kind.events").write_bytes(b"opdynoE1" + bytes(64))
+        (WORK / "kind.opdrec").write_bytes(b"opdynoR1" + bytes(64))
+        (WORK / "kind.html").write_text("<!DOCTYPE html>\n")
+        (WORK / "trace.json").write_text('{"schemaVersion": 1, "traceEvents": []}')
+        (WORK / "model").write_bytes(b"\x08\x08\x12\x07pytorch\x1a\x05")  # ONNX: a version and a producer
+        npy.save(WORK / "kind.npz", x=([4], [1, 2, 3, 4]))
+        said = {
+            "kind.json": "is a profile's report: opdyno report kind.json",
+            "kind.csv": "is a report as CSV: opdyno report kind.csv",
+            "kind.events": "is a recording of a process: opdyno trace table kind.events",
+            "kind.opdrec": "is a recorded call: opdyno replay kind.opdrec",
+            "kind.html": "is a page for a browser",
+            "trace.json": "is a trace for viewers",
+            "model": "is a model for ONNX: compile it with TVM first",
+            "kind.npz": "is a file of arrays: opdyno info kind.npz",
+        }
+        takers = {"report": ("kind.json", "kind.csv"), "diff": ("kind.json", "kind.csv"), "replay": ("kind.opdrec",), "info": ("kind.npz",)}
+        for command in ("inspect", "run", "info", "report", "replay", "dis", "diff", "trace"):
+            for file, message in said.items():
+                words = (command, "table", file) if command == "trace" else (command, file, file) if command == "diff" else (command, file)
+                result = run(*words)
+                if file in takers.get(command, ()) or (command, file) == ("trace", "kind.events"):
+                    self.assertNotIn(message, result.stderr, words)
+                elif (command, file) != ("diff", "kind.events"):
+                    self.assertIn(message, result.stderr, words)
+
+    def test_a_program_without_functions_is_refused(self):
+        (WORK / "no_functions.opdasm").write_text("\n")
+        for words in ("run",), ("profile",), ("bench",), ("compare", "no_functions.opdasm"), ("run", "--record", "none.opdrec"):
+            self.assertIn("the program has no functions", self.fails(REFUSED, words[0], "no_functions.opdasm", *words[1:]))
+        self.assertIn("It has none", self.fails(USAGE, "run", "no_functions.opdasm", "main"))
 
     def test_a_warning_is_marked_as_one(self):
         result = self.check(

@@ -21,6 +21,33 @@ class ReportForms(CliTest):
         self.assertEqual(CSV, self.succeeds("report", JSON, "--as", "csv"))
         self.assertEqual(JSON.read_text() + "\n", self.succeeds("report", JSON, "--as=json"))
 
+    def test_the_csv_that_it_writes_can_be_read(self):
+        (WORK / "read.csv").write_text(CSV)
+        self.assertEqual(CSV, self.succeeds("report", "read.csv", "--as", "csv"))
+        rows = json.loads(self.succeeds("report", "read.csv", "--as", "json"))["calls"]
+        first = json.loads(JSON.read_text())["calls"][0]
+        self.assertEqual(set(first), set(rows[0]))
+        for name, metric in first.items():
+            ((kind, value),) = metric.items()
+            ((read_kind, read),) = rows[0][name].items()
+            self.assertEqual(kind, read_kind, name)
+            self.assertEqual(read, value) if isinstance(value, str) else self.assertAlmostEqual(read / value, 1, 5, name)
+        text = self.succeeds("diff", "read.csv", JSON)
+        self.assertIn("matmul", text)
+
+    def test_csv_that_is_cut_or_wrong_is_refused_with_its_line(self):
+        head = "Count,Duration (us),Name\n"
+        for content, message in (
+            (head + '1,2.5,"a"\n1,2.5\n', "wrong.csv, line 3 has 2 cells, but the first line has 3"),
+            (head + '1,2.5,"a\n', "wrong.csv, line 2 has a quoted cell without an end"),
+            (head + '1,fast,"a"\n', 'wrong.csv, line 2 has "fast" as Duration (us), which is neither a number nor quoted'),
+            (head + '1,2.5,"a"b\n', 'wrong.csv, line 2 has "b" behind a cell'),
+        ):
+            (WORK / "wrong.csv").write_text(content)
+            self.assertIn(message, self.fails(FAILED, "report", "wrong.csv"))
+        (WORK / "quoted.csv").write_text(head + '1,2.5,"a ""b"", c\nd"\n')
+        self.assertEqual('a "b", c\nd', json.loads(self.succeeds("report", "quoted.csv", "--as", "json"))["calls"][0]["Name"]["string"])
+
     def test_markdown_has_a_line_per_row(self):
         lines = self.succeeds("report", JSON, "--as", "markdown").splitlines()
         self.assertEqual("| Name | Duration (us) | Percent | Device | Count | Argument Shapes |", lines[0])

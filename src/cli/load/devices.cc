@@ -1,6 +1,7 @@
 #include "cli/load/devices.h"
 
 #include "cli/support/failure.h"
+#include "cli/support/file.h"
 #include "cli/support/json.h"
 #include "cli/support/text.h"
 
@@ -139,6 +140,12 @@ std::string collectors_text() {
   text += cat("PAPI events that can be counted here: ", names.empty() ? "none" : "", "\n");
   for (const std::string &name : names) text += cat("  ", name, "\n");
   return text;
+}
+
+void warn_of_cpu_number(DLDevice device) {
+  if (device.device_type != kDLCPU || device.device_id == 0) return;
+  print_message(cat("opdyno: warning: ", opdyno::to_string(device),
+                    " has the same processors as cpu:0: all processors of a machine are one device\n"));
 }
 
 }  // namespace opd::cli

@@ -36,4 +36,7 @@ std::string collectors_text();
 // The reason why a collector's usual events cannot be measured on this machine; "" if they can.
 std::string collector_problem(std::string_view name);
 
+// Warns of cpu:1 and so on, which TVM's runtime and the library take, but which are no other processors.
+void warn_of_cpu_number(DLDevice device);
+
 }  // namespace opd::cli

@@ -5,7 +5,7 @@
 #include <array>
 #include <filesystem>
 
-#include "cli/load/target.h"
+#include "cli/load/devices.h"
 #include "cli/support/failure.h"
 #include "cli/support/file.h"
 #include "cli/support/json.h"

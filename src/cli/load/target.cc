@@ -4,7 +4,6 @@
 
 #include "cli/load/devices.h"
 #include "cli/support/failure.h"
-#include "cli/support/file.h"
 #include "cli/support/text.h"
 #include "cli/tensors/tensor_make.h"
 
@@ -253,12 +252,6 @@ std::string choose(const std::optional<std::string> &function, const std::vector
 
 }  // namespace
 
-void warn_of_cpu_number(DLDevice device) {
-  if (device.device_type != kDLCPU || device.device_id == 0) return;
-  print_message(cat("opdyno: warning: ", opdyno::to_string(device),
-                    " has the same processors as cpu:0: all processors of a machine are one device\n"));
-}
-
 DLDevice device_option(const Args &args, std::string_view option) {
   DLDevice device = {kDLCPU, 0};
   const std::optional<std::string> text = args.value(option);
@@ -282,6 +275,8 @@ Target::Target(const Program &program, const std::optional<std::string> &functio
     if (device_.device_type != kDLCPU) fail_usage("option '--check-bounds' checks kernels of the CPU only");
     bounds_check_ = std::make_unique<BoundsCheck>(program);
   }
+  if (program.vm_module && program.functions.empty() && !function)
+    throw Failure(Exit::refused, "the program has no functions");
   if (!program.vm_module || (function && !program.find(*function))) {
     bind_plain(program, function);
   } else {
@@ -306,7 +301,8 @@ void Target::bind_plain(const Program &program, const std::optional<std::string>
   name_ = choose(function, program.root.functions());
   if (program.vm_module && !program.root.has_function(name_.c_str())) {
     const std::vector<std::string> names = names_of(program.functions);
-    fail_usage(cat("the program has no function '", name_, "'.", suggest(name_, names), " It has ", join(names, ", ")));
+    fail_usage(cat("the program has no function '", name_, "'.", suggest(name_, names), " It has ",
+                   names.empty() ? "none" : join(names, ", ")));
   }
   function_ = attempt(Exit::usage, "", [&] { return program.root.function(name_.c_str()); });
 }

@@ -14,8 +14,6 @@
 
 namespace opd::cli {
 
-// Warns of cpu:1 and so on, which TVM's runtime and the library take, but which are no other processors.
-void warn_of_cpu_number(DLDevice device);
 // The device of --device, or of another option; the CPU without one. Fails if the device does not exist.
 DLDevice device_option(const Args &args, std::string_view option = "device");
 

@@ -60,7 +60,7 @@ FileKind kind_of(const std::string &path) {
   if (bytes.starts_with("<!DOCTYPE html") || bytes.starts_with("<svg"))
     return {"a page for a browser", "", "open it there"};
   if (bytes.substr(1, 5) == "NUMPY" || bytes.starts_with("PK\3\4"))
-    return {"a file of arrays", "info run bench profile compare ab ", "opdyno info %, or --params %"};
+    return {"a file of arrays", "info ", "opdyno info %, or as parameters with --params %"};
   if (const std::string_view line = bytes.substr(0, bytes.find('\n'));
       line.find(",Duration (us)") != std::string_view::npos)
     return {"a report as CSV", "report diff ", "opdyno report %"};

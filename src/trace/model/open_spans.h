@@ -92,17 +92,22 @@ class OpenSpans {
       uint64_t expected = begin;
       // Begins of a thread are distinct. So if the exchange succeeds, the members that were read are the range's.
       if (shared_[i].begin.load(std::memory_order_relaxed) == begin && shared_[i].read(span) &&
-          span.kind == EventKind::kRange && shared_[i].begin.compare_exchange_strong(expected, 0))
+          span.kind == EventKind::kRange && shared_[i].begin.compare_exchange_strong(expected, 0)) {
+        num_taken_.fetch_add(1, std::memory_order_relaxed);
         return span;
+      }
     }
     for (OpenSpan &deep : deep_)
       if (deep.begin == begin && deep.kind == EventKind::kRange) {
         const OpenSpan span = deep;
         std::atomic_ref(deep.begin).store(0, std::memory_order_relaxed);
+        num_taken_.fetch_add(1, std::memory_order_relaxed);
         return span;
       }
     return std::nullopt;
   }
+  // For the owner: the number of ranges that other threads took since the last call.
+  uint32_t reset_num_taken() { return num_taken_.exchange(0, std::memory_order_relaxed); }
 
   // For the owner: the number of readable spans, at most kMost.
   uint32_t count() const { return std::min(count_.load(std::memory_order_relaxed), kMost); }
@@ -205,7 +210,7 @@ class OpenSpans {
     count_.store(count + 1, std::memory_order_release);
   }
 
-  std::atomic<uint32_t> count_{0};
+  std::atomic<uint32_t> count_{0}, num_taken_{0};
   std::array<Shared, kMost> shared_;
   std::vector<OpenSpan> deep_;  // spans beyond kMost; only the owner changes its size
   mutable ForkMutex guard_{LockRank::kOpenSpans};

@@ -77,10 +77,21 @@ void open_parts_in_files(Track &track) {
 
 }  // namespace
 
+namespace {
+
+// The tasks of an ITT tool end on their own thread only. So those whose ranges ended on other threads end here, at the
+// next begin or end of a range.
+void end_itt_tasks_of_taken(Track &track) {
+  for (uint32_t left = track.open_spans().reset_num_taken(); left > 0; --left) end_itt_task();
+}
+
+}  // namespace
+
 // If there is no memory for the thread's track, the range is not recorded.
 uint64_t begin_range_slowly(NameId name) noexcept try {
   Track &track = Recorder::get().track();
   open_parts_in_files(track);
+  if (goes_to_itt()) end_itt_tasks_of_taken(track);
   OpenSpan range{.name = name, .stack = is_recording(Interest::kStacks) ? capture_stack() : 0};
   const uint64_t begin = range.begin = ticks_of(tick_clock());
   open_span(track, range);
@@ -116,6 +127,7 @@ void end_range(uint64_t begin) noexcept try {
   if (!begin) return;
   const uint64_t end = ticks_of(tick_clock());
   Track &track = Recorder::get().track();
+  if (goes_to_itt()) end_itt_tasks_of_taken(track);
   OpenSpans &spans = track.open_spans();
   const uint32_t found = spans.find(begin);
   if (!found) return end_range_of_another_thread(begin, end);
