@@ -1,5 +1,6 @@
 // Stacks with their times, as lines for flame graphs and as a profile for pprof.
 #include <algorithm>
+#include <deque>
 #include <unordered_map>
 
 #include "base/json_writer.h"
@@ -31,15 +32,32 @@ std::string frame(std::string_view name) {
   return out.empty() ? "_" : out;
 }
 
+// Lines and samples repeat the frames of all enclosing spans. So if spans are nested deeply, the outermost frames are
+// left out, and one frame stands for them. Otherwise the size would grow with the square of the depth.
+constexpr size_t kMostFrames = 512;
+constexpr std::string_view kOuterFrames = "(outer_frames)";
+
+void write_line(TextPieces &out, const std::vector<std::string_view> &frames, uint64_t us) {  // outermost first
+  const size_t first = frames.size() - std::min(frames.size(), kMostFrames);
+  if (first) out << kOuterFrames << ";";
+  for (size_t i = first; i < frames.size(); ++i) out << (i > first ? ";" : "") << frames[i];
+  out << " " << us << "\n";
+}
+
 void write_joined(const Trace &trace, const StackTree &tree, TextPieces &out) {
-  std::vector<std::string> paths(tree.nodes().size());
-  for (size_t i = 1; i < paths.size(); ++i) {
+  std::vector<std::string> texts(tree.nodes().size());
+  std::vector<std::string_view> frames;
+  for (size_t i = 1; i < texts.size(); ++i) {
     const StackTree::Node &node = tree.nodes()[i];
-    const std::string &outer = paths[node.parent];
-    paths[i] = outer.empty() ? frame(tree.name(node)) : concat(outer, ";", frame(tree.name(node)));
+    texts[i] = frame(tree.name(node));
     // The time is rounded up, so that a stack of short spans has a line. Readers accept whole numbers only.
     const uint64_t us = (static_cast<uint64_t>(trace.parts.duration_ns(node.self_ticks)) + 999) / 1000;
-    if (us > 0) out << paths[i] << " " << us << "\n";
+    if (us == 0) continue;
+    frames.clear();
+    for (size_t at = i; at != StackTree::kRoot && frames.size() <= kMostFrames; at = tree.nodes()[at].parent)
+      frames.push_back(texts[at]);
+    std::ranges::reverse(frames);
+    write_line(out, frames, us);
   }
 }
 
@@ -48,19 +66,22 @@ void write_each(const Trace &trace, const std::vector<ThreadSpans> &threads, Tex
   for (const ThreadSpans &thread : threads) {
     const TraceProcess &process = trace.parts.process_of(*thread.track);
     const std::vector<HostStacks::StackNumber> stacks = host.stacks_of(thread);
-    const std::string outermost = trace.parts.is_merged() ? frame(process.title()) + ";" : "";
-    std::vector<std::string> open;  // paths of the enclosing spans
+    std::deque<std::string> texts;  // of the open frames; it does not move them
+    std::vector<std::string_view> frames;
+    std::vector<size_t> begins;  // of each open span: the number of frames around it
+    const auto add = [&](std::string text) { frames.push_back(texts.emplace_back(std::move(text))); };
+    if (trace.parts.is_merged()) add(frame(process.title()));
+    const size_t outermost = frames.size();
     for (size_t i = 0; i < stacks.size(); ++i) {
       const Span &span = thread.spans[i];
-      open.resize(span.depth);
-      std::string path = open.empty() ? outermost : open.back() + ";";
-      for (const HostStacks::FrameNumber number : host.frames_within(stacks[i], open.empty() ? 0 : stacks[span.parent]))
-        path.append(frame(host.text(number))).append(1, ';');
-      path += frame(span_name(*span.event));
-      open.push_back(path);
+      const size_t kept = span.depth < begins.size() ? begins[span.depth] : begins.empty() ? outermost : frames.size();
+      frames.resize(kept), texts.resize(kept), begins.resize(span.depth);
+      begins.push_back(kept);
+      const HostStacks::StackNumber outer = span.depth == 0 ? 0 : stacks[span.parent];
+      for (const HostStacks::FrameNumber number : host.frames_within(stacks[i], outer)) add(frame(host.text(number)));
+      add(frame(span_name(*span.event)));
       const auto us = static_cast<uint64_t>(process.line.duration_ns(span.self) / 1000);
-      if (us == 0) continue;
-      out << path << " " << us << "\n";
+      if (us > 0) write_line(out, frames, us);
     }
   }
 }
@@ -119,7 +140,8 @@ enum : uint32_t { kId = 1, kName, kSystemName, kFileName };
 
 class PprofWriter {
  public:
-  explicit PprofWriter(const Trace &trace) : trace_(trace), tree_(trace, nest_spans(trace)) {}
+  explicit PprofWriter(const Trace &trace)
+      : trace_(trace), tree_(trace, nest_spans(trace)), known_(tree_.nodes().size()) {}
 
   std::string make() {
     out_.bytes(pprof::profile::kStringTable, "");
@@ -150,16 +172,24 @@ class PprofWriter {
   }
 
   // In pprof's terms, each name is a function. A host function has one location per line, any other name only one.
-  uint64_t location_of(const StackTree::Node &node) {
-    const HostFrame *frame = tree_.host_frame(node);
-    const bool has_function = frame && !frame->function.empty();
-    const uint64_t function = function_of(has_function ? frame->function : tree_.name(node), frame ? frame->file : "");
-    const uint32_t number = frame ? frame->line : 0;
-    const auto [found, fresh] = locations_.try_emplace(function << 32 | number, locations_.size() + 1);
+  uint64_t location_of(size_t i) {
+    if (!known_[i]) {
+      const StackTree::Node &node = tree_.nodes()[i];
+      const HostFrame *frame = tree_.host_frame(node);
+      const bool has_function = frame && !frame->function.empty();
+      const uint64_t function =
+          function_of(has_function ? frame->function : tree_.name(node), frame ? frame->file : "");
+      known_[i] = location_of(function, frame ? frame->line : 0);
+    }
+    return known_[i];
+  }
+
+  uint64_t location_of(uint64_t function, uint32_t line) {
+    const auto [found, fresh] = locations_.try_emplace(function << 32 | line, locations_.size() + 1);
     if (!fresh) return found->second;
     ProtoWriter place, at;
     at.number(pprof::line::kFunctionId, function);
-    if (number) at.number(pprof::line::kLine, number);
+    if (line) at.number(pprof::line::kLine, line);
     place.number(pprof::location::kId, found->second).message(pprof::location::kLine, at);
     out_.message(pprof::profile::kLocation, place);
     return found->second;
@@ -179,8 +209,10 @@ class PprofWriter {
 
   void add_sample(size_t i) {
     ProtoWriter made, stack, values;
-    for (size_t at = i; at != StackTree::kRoot; at = tree_.nodes()[at].parent)  // innermost first
-      stack.varint(location_of(tree_.nodes()[at]));
+    size_t at = i;
+    for (size_t left = kMostFrames; at != StackTree::kRoot && left > 0; at = tree_.nodes()[at].parent, --left)
+      stack.varint(location_of(at));  // innermost first
+    if (at != StackTree::kRoot) stack.varint(location_of(function_of(std::string(kOuterFrames), ""), 0));
     const StackTree::Node &node = tree_.nodes()[i];
     values.varint(node.count);
     values.varint(static_cast<uint64_t>(trace_.parts.duration_ns(node.self_ticks)));
@@ -190,6 +222,7 @@ class PprofWriter {
 
   const Trace &trace_;
   const StackTree tree_;
+  std::vector<uint64_t> known_;  // location of each node; 0: not yet made
   ProtoWriter out_;
   std::unordered_map<std::string, uint64_t> texts_;               // index in the string table, whose first text is ""
   std::unordered_map<uint64_t, uint64_t> functions_, locations_;  // keys: file and name; function and line

@@ -1,6 +1,8 @@
 // Lines for flame graphs.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "support/trace_builder.h"
 #include "trace_formats/trace_formats.h"
 
@@ -38,6 +40,24 @@ TEST(Stacks, JoinTheStepsOfAProfiler) {
   TraceBuilder built;
   for (uint64_t i = 0; i < 3; ++i) built.range(i * 1'500, i * 1'500 + 1'500, nullptr, EventKind::kStep, i);
   EXPECT_EQ(stacks(built, false), "ProfilerStep* 5\n");
+}
+
+// Spans that are nested so deeply are a mistake, or a recursion. The size grows with their number, not with its square.
+TEST(Stacks, LeaveOutTheOutermostFramesOfDeepOnes) {
+  constexpr uint64_t kDepth = 20'000;
+  TraceBuilder built;
+  for (uint64_t i = 0; i < kDepth; ++i) built.range(2'000 * (kDepth - i), 2'000 * (kDepth + i), "f");
+  for (const bool per_event : {false, true}) {
+    const std::string text = stacks(built, per_event);
+    EXPECT_EQ(std::ranges::count(text, '\n'), static_cast<std::ptrdiff_t>(kDepth - 1));
+    std::string deepest = "(outer_frames)";
+    for (int i = 0; i < 512; ++i) deepest += ";f";
+    EXPECT_TRUE(text.ends_with("\n" + deepest + " 4\n")) << text.substr(text.size() - 30);
+    EXPECT_TRUE(text.starts_with("f 4\nf;f 4\n"));
+  }
+  StringSink pprof;
+  write_pprof(*make_object<Trace>(built.parts({{0, 0}, 1})), pprof);
+  EXPECT_LT(pprof.take().size(), kDepth * 600) << "at most 512 locations of a byte each";
 }
 
 }  // namespace
