@@ -182,6 +182,18 @@ class Machines(ServerCliTest):
         found = json.loads(self.succeeds(*words, "--on", "tracker=%s,key=board" % address))
         self.assertEqual((socket.gethostname(), 2), (found["machine"], len(found["results_us"])))
 
+    def test_a_key_that_no_server_has_is_told_with_those_that_there_are(self):
+        tracker = Tracker()
+        self.addCleanup(tracker.listener.close)
+        address = "127.0.0.1:%d" % tracker.port
+        for servers, said in (
+            ([{"key": "server:phone"}, {"key": "server:board"}, {"key": "client"}], "the keys are board, phone"),
+            ([], "there are no servers"),
+        ):
+            tracker.servers = servers
+            message = self.fails(FAILED, "run", "add_one.opdasm", "-i", "4xf32", "--on", "tracker=%s,key=bord" % address, "--timeout", "2s")
+            self.assertIn("no server at the tracker %s has the key bord, so the request waits for one; %s\n" % (address, said), message)
+
     def test_files_of_one_name_are_kept_apart_there(self):
         on = self.on()
         for folder, more in ("one", 1), ("two", 2):

@@ -6,12 +6,15 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <functional>
 #include <memory>
+#include <set>
 
 #include "base/cancellation.h"
 #include "base/file.h"
 #include "base/json_document.h"
 #include "base/json_writer.h"
+#include "base/log.h"
 #include "base/sha256.h"
 #include "base/thread_state.h"
 #include "rpc/wire/packets.h"
@@ -53,9 +56,15 @@ class Tracker {
            kTrackerMagic);
   }
 
-  std::string ask(std::string_view question, Socket::Time limit) {
+  // `if_it_takes_long` is called once if there is no answer after a second.
+  std::string ask(std::string_view question, Socket::Time limit, const std::function<void()> &if_it_takes_long = {}) {
     socket_.write_number(static_cast<int32_t>(question.size()));
     socket_.write(question);
+    constexpr Socket::Time kLong = std::chrono::seconds(1);
+    if (if_it_takes_long && (limit.count() == 0 || limit > kLong) && !has_answer_within(kLong)) {
+      if_it_takes_long();
+      if (limit.count()) limit -= kLong;
+    }
     await(socket_, {limit}, "while the tracker was asked");
     const int32_t size = socket_.read_number();
     if (size < 0 || size > kMostTrackerAnswer)
@@ -66,6 +75,14 @@ class Tracker {
   }
 
  private:
+  bool has_answer_within(Socket::Time time) try {
+    await(socket_, {time}, "while the tracker was asked");
+    return true;
+  } catch (const Exception &e) {
+    if (e.error()->code != OPD_DEADLINE_EXCEEDED) throw;
+    return false;
+  }
+
   const HostPort at_;
   Descriptor descriptor_;
   Socket socket_;
@@ -150,6 +167,36 @@ std::string greet_server(Socket &socket, const std::string &key, const std::stri
   return server.starts_with(kPrefix) ? server.substr(kPrefix.size()) : server;
 }
 
+namespace {
+
+// The member of that name; null if there is none.
+const cJSON *find(const JsonDocument &document, const cJSON *object, std::string_view name) {
+  const cJSON *member;
+  cJSON_ArrayForEach(member, object) if (cJSON_IsObject(object) && document.key(member) == name) return member;
+  return nullptr;
+}
+
+// A key that no server has may be misspelt, or its servers start later. The tracker lets the client wait for ever.
+void warn_of_unknown_key(const HostPort &tracker, const std::string &key, Socket::Time limit) try {
+  const std::string text = tracker_summary(tracker, limit);
+  const JsonDocument summary(text, kAnswer);
+  constexpr std::string_view kPrefix = "server:";
+  std::set<std::string> known;
+  const cJSON *server;
+  cJSON_ArrayForEach(server, find(summary, summary.root(), "server_info")) {
+    const cJSON *const name = find(summary, server, "key");
+    const std::string text_of_name = cJSON_IsString(name) ? summary.text(name) : "";
+    if (text_of_name.starts_with(kPrefix)) known.insert(text_of_name.substr(kPrefix.size()));
+  }
+  if (known.contains(key)) return;
+  std::string list;
+  for (const std::string &name : known) list += concat(list.empty() ? "" : ", ", name);
+  log_warning("no server at the tracker ", tracker.text(), " has the key ", key, ", so the request waits for one; ",
+              known.empty() ? "there are no servers" : "the keys are ", list);
+} catch (const Exception &) {}  // a tracker without a summary
+
+}  // namespace
+
 Assignment request_server(const HostPort &tracker, const std::string &key, int64_t priority, Socket::Time connect_limit,
                           Socket::Time limit) {
   JsonWriter question;
@@ -157,7 +204,8 @@ Assignment request_server(const HostPort &tracker, const std::string &key, int64
   question.value(kRequest), question.value(std::string_view(key)), question.value(std::string_view());
   question.value(priority);
   question.end_array();
-  const std::string text = Tracker(tracker, connect_limit).ask(question.take(), limit);
+  const auto warn = [&] { warn_of_unknown_key(tracker, key, connect_limit); };
+  const std::string text = Tracker(tracker, connect_limit).ask(question.take(), limit, warn);
   const JsonDocument answer(text, kAnswer);
   const cJSON *const content = content_of(answer);
   const cJSON *const parts[] = {cJSON_GetArrayItem(content, 0), cJSON_GetArrayItem(content, 1),

@@ -6,6 +6,7 @@
 
 #include "base/sha256.h"
 #include "rpc/server/crash_report.h"
+#include "rpc/wire/packets.h"
 #include "rpc/wire/secret.h"
 #include "rpc/wire/tls.h"
 
