@@ -156,8 +156,10 @@ Ref<Error> stop_error(RunSignals &run, std::string_view place) {
 }
 
 DeadlineGuard::DeadlineGuard(RunSignals *run) {
-  if (run->deadline_ns)
-    ticket_ = DeadlineWatch::instance().add(run, Clock::time_point(std::chrono::nanoseconds(run->deadline_ns)));
+  if (!run->deadline_ns) return;
+  const Clock::time_point when(std::chrono::nanoseconds(run->deadline_ns));
+  if (when <= Clock::now()) interrupt(*run, CancelReason::kDeadline);  // a short call could end before the thread wakes
+  else ticket_ = DeadlineWatch::instance().add(run, when);
 }
 
 DeadlineGuard::~DeadlineGuard() {

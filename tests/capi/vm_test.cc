@@ -186,6 +186,19 @@ TEST(Vm, ALoopStopsAtTheDeadlineAndByTheToken) {
   expect_error(opd_vm_call(vm.get(), "main", nullptr, 0, &options, nullptr), OPD_CANCELLED);
 }
 
+// The thread that watches deadlines may be late, and the call may be short.
+TEST(Vm, ACallWhoseDeadlineIsOverDoesNotBegin) {
+  static int calls = 0;
+  define("test.count_call", [](const opd_value *, int32_t, opd_value *) { ++calls; });
+  const Vm vm = make_vm(".func main() {\n  %r = call test.count_call()\n  ret %r\n}");
+  opd_call_options options;
+  opd_call_options_init(&options);
+  options.timeout_ns = 1;
+  for (int i = 0; i < 200; ++i)
+    expect_error(opd_vm_call(vm.get(), "main", nullptr, 0, &options, nullptr), OPD_DEADLINE_EXCEEDED);
+  EXPECT_EQ(calls, 0);
+}
+
 TEST(Vm, CallsWithoutATokenUseTheThreadsToken) {
   Handle<opd_cancel_token> cancel, own;
   check(opd_cancel_token_create(cancel.out()));
