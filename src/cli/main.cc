@@ -64,8 +64,7 @@ void show_log(opd_log_level level, const char *message) {
 std::string other_uses_of(const std::vector<std::string> &words, opd_code code) {
   std::string lines;
   const bool may_be = code == OPD_BAD_FORMAT || code == OPD_UNSUPPORTED;
-  for (size_t i = 1; may_be && i < words.size(); ++i)
-    lines += printable(other_use_of(words[i], words[0]), false);
+  for (size_t i = 1; may_be && i < words.size(); ++i) lines += printable(other_use_of(words[i], words[0]), false);
   return lines;
 }
 

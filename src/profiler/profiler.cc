@@ -210,15 +210,18 @@ Ref<Trace> Profiler::stop() {
   std::unique_ptr<StartedActivity> activity;  // destroyed after the recording
   std::unique_ptr<AlarmSignal> signal;        // destroyed after the dumps
   Running ended;
+  bool has_stepped;
   {
     std::scoped_lock lock(guard_);
     if (!is_started_) fail(OPD_FAILED_PRECONDITION, "the profiler was not started; start it first");
     is_started_ = false;
+    has_stepped = schedule_.active == 0 || step_ > 0;
     signal = std::move(signal_);
     activity = std::move(activity_);
     if (running_.recording && has_steps_) running_.recording->add_step(step_begin_, step_);
     ended = std::exchange(running_, {});
   }
+  if (!has_stepped) log_warning("the profiler has a schedule, but no step has ended, so it is in its first step still");
   Ref<Trace> trace = end(ended);
   if (ended.recording) ended.recording->require_written();
   return trace;

@@ -177,8 +177,7 @@ TEST(Messages, NameTheBadArgumentOfReportFunctions) {
   EXPECT_EQ(set_call("n", OPD_METRIC_COUNT, one), "OPD_ALREADY_EXISTS: the call has a metric \"n\" already");
   for (const opd_metric_kind kind : {OPD_METRIC_NONE, OPD_METRIC_JSON, static_cast<opd_metric_kind>(-3)})
     EXPECT_EQ(set_call("m", kind, one),
-              invalid("the kind of m must be a kind of metrics (1 to 7), but is " +
-                      std::to_string(kind)));
+              invalid("the kind of m must be a kind of metrics (1 to 7), but is " + std::to_string(kind)));
   EXPECT_EQ(set_call("m", OPD_METRIC_STRING, bad), invalid("the text of m is not UTF-8"));
   EXPECT_EQ(set_call("m", OPD_METRIC_STRING, one), invalid("m must be a string, but is int"));
   EXPECT_EQ(set_call("m", OPD_METRIC_COUNT, word), invalid("m must be int, but is const char*"));

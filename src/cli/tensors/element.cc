@@ -69,7 +69,7 @@ std::optional<Scalar> find_scalar(DLDataType dtype) {
   if (dtype.code == kDLInt && whole) return Scalar{Kind::integer, bytes, lanes};
   if (dtype.code == kDLUInt && whole) return Scalar{Kind::natural, bytes, lanes};
   if (dtype.code == kDLFloat && dtype.bits == 16) return Scalar{Kind::half, 2, lanes};
-  if (dtype.code == kDLFloat && (bytes == 4 || bytes == 8)) return Scalar{Kind::real, bytes, lanes};
+  if (dtype.code == kDLFloat && whole && bytes >= 4) return Scalar{Kind::real, bytes, lanes};
   if (dtype.code == kDLBfloat && dtype.bits == 16) return Scalar{Kind::bfloat, 2, lanes};
   if (dtype.code == kDLComplex && (dtype.bits == 64 || dtype.bits == 128))
     return Scalar{Kind::real, bytes / 2, 2 * lanes};

@@ -133,7 +133,9 @@ void TraceParts::return_ranges() {
       copy.device.device_id = 0;
       return true;
     });
-  for (auto &[thread, ranges] : returned) {
+  for (auto &each : returned) {  // clang 14 cannot capture structured bindings
+    const auto &thread = each.first;
+    std::vector<Event> &ranges = each.second;
     const auto is_its = [&](const TraceTrack &track) {
       return std::pair(track.process, track.thread_id) == thread && !track.device;
     };

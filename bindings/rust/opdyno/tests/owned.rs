@@ -94,7 +94,7 @@ fn an_owner_that_begins_anywhere_is_read_and_copied() -> Result<()> {
     let x = Tensor::from_owner(vector(false), [4])?;
     assert_eq!(x.as_slice::<f32>()?, ELEMENTS);
     let vm = common::vm();
-    expect(vm.call::<()>("chain", args![&x]), Code::InvalidArgument, "multiple of 64 bytes");
+    expect(vm.call::<()>("chain", args![&x]), Code::InvalidArgument, "must be aligned to 64 bytes");
     let copy = x.to_device(Device::CPU)?;
     assert!(!copy.is_read_only());
     assert_eq!(vm.call::<Tensor>("chain", args![&copy])?.as_slice::<f32>()?, common::OUTPUT);
