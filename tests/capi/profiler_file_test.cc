@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include "support/log_messages.h"
 #include "support/recording_files.h"
 #include "support/sanitizers.h"
 
@@ -409,7 +410,10 @@ TEST(AFile, KeepsItsWholeBlocksWhenTruncated) {
   const std::string whole = bytes_of(path);
   for (size_t size = 1000; size < whole.size(); size += 30'000) {
     write_bytes(path, whole.substr(0, size));
+    const LogMessages log;
     const Trace trace = Trace::load(path.c_str());
+    EXPECT_EQ(log.text(), path + " is cut short: it has " + std::to_string(size) + " of " +
+                              std::to_string(whole.size()) + " bytes, so events and names are missing\n");
     const size_t whole_blocks = std::max<size_t>(size / kBlock, 1) - 1;  // without that of the description
     ASSERT_GE(num_spans(trace), std::min<size_t>(whole_blocks * 950, 5'000));
     ASSERT_LE(num_spans(trace), whole_blocks * 1024);

@@ -82,7 +82,8 @@ struct RecordingHeader {
   double ns_per_tick;
   int64_t unix_offset_ns;
   uint64_t sample_interval;
-  uint32_t has_memory, has_stacks, is_finished, unused;
+  uint32_t has_memory, has_stacks, is_finished;
+  uint32_t num_blocks;    // of the finished file; 0: not finished
   uint64_t began, ended;  // ticks; ended: 0 if it was not finished
   uint64_t other_drops;   // events of threads that have no block
   int64_t process_id;

@@ -459,7 +459,7 @@ void EventFile::complete(uint64_t ended) noexcept try {
       is_complete &= write_whole(*pages.first), is_complete &= write_whole(*pages.second);
   for (const auto &block : records_) is_complete &= write_whole(*block);
   RecordingHeader header = describe();
-  header.is_finished = is_complete, header.ended = ended;
+  header.is_finished = is_complete, header.ended = ended, header.num_blocks = static_cast<uint32_t>(tail_);
   header.other_drops = std::atomic_ref(header_->words()[kOtherDropsWord]).load(std::memory_order_relaxed);
   header.checksum = checksum_of(header);
   is_complete &= write_header(header);

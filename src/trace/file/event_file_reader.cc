@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "trace/file/event_check.h"
 #include "trace/file/event_file.h"
 #include "trace/model/trace.h"
@@ -85,10 +86,19 @@ class Reader {
     // The names in FILE may be newer than the events that were read from FILE.live, so texts are read again. The
     // records of ended threads must not be newer: the last events of these threads would count as lost.
     if (live_ >= 0) read_blocks(live_, Part::kTexts);
+    if (file_ >= 0) check_size();
     return make_parts();
   }
 
  private:
+  // The blocks of names and counts come last, so a part of the file may not even show that something is missing.
+  void check_size() const {
+    const auto size = static_cast<uint64_t>(std::max<off_t>(0, ::lseek(file_, 0, SEEK_END)));
+    const uint64_t whole = header_->num_blocks * kBlockBytes;
+    if (header_->is_finished && size < whole)
+      log_warning(path_, " is cut short: it has ", size, " of ", whole, " bytes, so events and names are missing");
+  }
+
   enum class Part : uint8_t {
     kAll,
     kTexts,

@@ -320,7 +320,8 @@ fn a_trace_is_written_in_many_formats() -> Result<()> {
     stacks(&none.metric("self_cpu_time_total"))?;
     assert!(stacks(&none.metric("none such")).is_err());
     let timeline = |device| text(TraceFormat::MemoryTimeline, &none.device(device));
-    assert_ne!(timeline("cpu:0")?, timeline("cuda:7")?, "there is nothing of the other device");
+    timeline("cpu:0")?;
+    assert!(timeline("cuda:7").is_err(), "there is nothing of the other device");
     assert_ne!(text(TraceFormat::FlameSvg, &none.before(&trace))?, text(TraceFormat::FlameSvg, &none)?);
 
     let table = |options: TraceWriteOptions<'_>| text(TraceFormat::Table, &options);
