@@ -50,11 +50,16 @@ run_ctest() {
   return "$status"
 }
 
-# note_failures PRESET: keeps of ctest's output what each failed test said of its failures, and how it ended.
+# note_failures PRESET: keeps of ctest's output the name of each failed test, what it said of its failures, and how it
+# ended. The names are all kept; of the rest, 100 lines.
 note_failures() {
   awk -v where="build/$1: " '
+    function detail(line) {
+      if (++details <= 100) print "  " line
+      else if (details == 101) print "  … (the rest is in build/log)"
+    }
     function finish_test(i) {
-      for (i = count > 8 ? count - 7 : 1; i <= count; i++) if (i > kept) print "  " lines[i]
+      for (i = count > 8 ? count - 7 : 1; i <= count; i++) if (i > kept) detail(lines[i])
       count = kept = follow = 0
     }
     / Test +#[0-9]+: |^ +Start +[0-9]+: |^[0-9]+% tests passed/ {
@@ -66,8 +71,8 @@ note_failures() {
     failed {
       lines[++count] = $0
       if (/Failure$|^(FAIL|ERROR): |ERROR: |runtime error: |Assert|terminate called/) follow = 6
-      if (follow-- > 0 && shown[$0]++ < 3) { print "  " $0; kept = count }
-    }' | cut -c1-300 | head -n 120 >>"$failures"
+      if (follow-- > 0 && shown[$0]++ < 3) { detail($0); kept = count }
+    }' | cut -c1-300 >>"$failures"
 }
 
 # note_skipped WHERE LOG: keeps the lines of the log that say which test was skipped and why, also pytest's. What TVM is
