@@ -189,6 +189,7 @@ class MemoryTimelineMaker {
 
 // The host exists in every trace, even if it allocated nothing.
 void require_memory_of(const Trace &trace, DLDevice device) {
+  if (same(device, {kDLCPU, 0})) return;
   std::string present;
   for (const TraceTrack &track : trace.parts.tracks)
     for (const auto *events : {&track.memory, &track.binds})
@@ -197,7 +198,6 @@ void require_memory_of(const Trace &trace, DLDevice device) {
         const std::string name = device_name(event->device);
         if (present.find(name) == std::string::npos) present += concat(present.empty() ? "" : ", ", name);
       }
-  if (same(device, {kDLCPU, 0})) return;
   fail(OPD_INVALID_ARGUMENT, "the trace has no memory of ", device_name(device), "; it has that of ",
        present.empty() ? "no device" : present);
 }
@@ -208,7 +208,7 @@ MemoryTimeline memory_timeline(const Trace &trace, std::string_view device) {
   if (!trace.parts.has_memory)
     fail(OPD_FAILED_PRECONDITION, "the trace has no events of memory: record it with profile_memory");
   const DLDevice of = device.empty() ? other_device(trace).value_or(DLDevice{kDLCPU, 0}) : parse_device(device);
-  require_memory_of(trace, of);
+  if (!device.empty()) require_memory_of(trace, of);
   return MemoryTimelineMaker(trace, of).make();
 }
 
