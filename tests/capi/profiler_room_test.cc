@@ -167,4 +167,17 @@ TEST(AFile, GivesItsTraceIfTheNextFileCannotBeOpened) {
   profiler.stop();
 }
 
+TEST(AProfiler, WithAScheduleIsWarnedIfNoStepHasEnded) {
+  RecordingOptions options;
+  options.wait = 1, options.active = 1;
+  for (const bool steps : {false, true}) {
+    const LogMessages log;
+    const Profiler profiler(&options);
+    profiler.start();
+    if (steps) profiler.step();
+    profiler.stop();
+    EXPECT_EQ(log.text().find("the profiler has a schedule, but no step has ended") == 0, !steps) << log.text();
+  }
+}
+
 }  // namespace

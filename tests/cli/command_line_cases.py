@@ -148,6 +148,10 @@ class CommandLine(CliTest):
             self.assertIn("the program has no functions", self.fails(REFUSED, words[0], "no_functions.opdasm", *words[1:]))
         self.assertIn("It has none", self.fails(USAGE, "run", "no_functions.opdasm", "main"))
 
+    def test_dtypes_of_odd_widths_are_refused(self):
+        for dtype in "f33", "f39", "f65":
+            self.assertIn("cannot be read or made here", self.fails(FAILED, "run", "identity.opdasm", "-i", "4x%s=0" % dtype))
+
     def test_a_warning_is_marked_as_one(self):
         result = self.check(
             OK, "profile", "add_one.opdasm", "--import", "kernels.c", "-i", "4xf32", silent=False, env=dict(os.environ, OPDYNO_NUM_THREADS="many"))

@@ -505,3 +505,16 @@ def test_the_example_of_torchs_documentation_runs(vm, capsys):
             vm["main"](x)
             p.step()
     assert capsys.readouterr().out.count("ProfilerStep*") == 1
+
+
+def test_what_records_nothing_is_warned_of(tmp_path):
+    with pytest.warns(UserWarning, match=r"has a schedule, but step\(\) was never called"):
+        with profile(schedule=schedule(wait=1, warmup=1, active=1)):
+            pass
+    if not opdyno.Device("cuda", 0).exist:
+        with pytest.warns(UserWarning, match="no CUDA device can be used here"):
+            profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])
+    with profile(profile_memory=True) as p:
+        pass
+    with pytest.raises(ValueError, match="the trace has no memory of cuda:5"):
+        p.export_memory_timeline(tmp_path / "memory.html", device="cuda:5")

@@ -1,6 +1,7 @@
 """Tests of recordings in files and in ring buffers."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -156,3 +157,43 @@ def test_memory_is_in_the_file(tmp_path):
     assert p.events()[0].cpu_memory_usage == 4000
     profiler.load(tmp_path / "events").export_memory_timeline(tmp_path / "memory.html")
     assert (tmp_path / "memory.html").stat().st_size > 1000
+
+
+FULL_DISK = """
+import resource, sys
+import opdyno
+from opdyno.profiler import profile, record_function
+
+said = []
+opdyno.set_log_callback(lambda level, message: said.append(message))
+p = profile(file=sys.argv[1])
+p.start()
+resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, resource.RLIM_INFINITY))  # as a full disk
+for _ in range(20_000):
+    with record_function("range"):
+        pass
+try:
+    p.stop()
+except OSError as error:
+    print("stop:", error)
+print("log:", said[0])
+table = p.key_averages().table()
+print(table.splitlines()[0], "range" in table, p.trace.dropped > 0)
+try:
+    with profile(file=sys.argv[1] + ".2"):
+        for _ in range(20_000):
+            with record_function("range"):
+                pass
+        raise KeyError("of the block")
+except KeyError as error:
+    print("block:", error)
+"""
+
+
+def test_a_file_that_cannot_grow_is_an_error_and_its_trace_says_what_was_dropped(tmp_path):
+    file = str(tmp_path / "events")
+    said = subprocess.run([sys.executable, "-c", FULL_DISK, file], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert said[0].startswith(f"stop: the recording has ended, but is not complete: cannot write {file}: File too large")
+    assert said[1] == f"log: events of a recording are lost, and counted as dropped: cannot write {file}: File too large"
+    assert re.fullmatch(r"Dropped events: \d+ True True", said[2])
+    assert said[3] == "block: 'of the block'"
