@@ -282,8 +282,8 @@ outermost run of a program, and without these each outermost range.
 The table shows what changes the total most. On a terminal it ends with the total and a sentence. The sums of each operator per run are compared by a rank
 test, which allows for runs that resemble their neighbours and for the number of operators. Verdicts: same, regression,
 improvement, undecided (the data cannot tell), new, vanished; the row (replaced) compares all new operators with all
-that vanished. --fail-above looks at the total, and at operators that take at least --min-share of it. At least 4 runs on
-each side are needed (6 pairs with --paired); smaller changes need more.)";
+that vanished. --fail-above looks at the total, and at operators that take at least --min-share of it; the exit code is
+2 if a side has no runs. At least 4 runs on each side are needed (6 pairs with --paired); smaller changes need more.)";
 
 constexpr std::string_view ab_text =
     R"(A and B are two builds of a program (or of a plain function FN), as MOD of `opdyno run`. Each runs in a process of
@@ -344,8 +344,8 @@ constexpr std::string_view export_text =
     "library\nthat is linked already is kept in a .so where no other code comes with it; else give its objects by "
     "--object.";
 constexpr std::string_view report_text =
-    "FILE is a report as JSON, of opdyno or of TVM's profiler; - stands for standard input. The "
-    "HTML\nis one page that needs no other file: charts, a table to sort, the configuration.";
+    "FILE is a report as JSON, of opdyno or of TVM's profiler, or as CSV, which has the rows only; -\nstands for "
+    "standard input. The HTML is one page that needs no other file: charts, a table to sort,\nthe configuration.";
 constexpr std::string_view dis_text =
     "IN is a VM executable (.vmexec) or a shared library that embeds one; - stands for standard input.";
 
