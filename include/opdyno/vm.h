@@ -209,7 +209,7 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_list_functions(opd_vm *vm, opd_array **o
  * @return NULL, or OPD_NOT_FOUND. Threads: safe. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_vm_list_params(opd_vm *vm, const char *name, opd_array **out_names);
 
-/** Returns the memory that idle frames keep to the allocators.
+/** Returns memory to the system: what idle frames keep, and what the pools of the VM's devices keep.
  * @return NULL, or OPD_INVALID_ARGUMENT. Threads: safe. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_vm_trim(opd_vm *vm);
 

@@ -54,7 +54,7 @@ class AnyVm : public Object {
   virtual bool has_function(std::string_view name) const = 0;  // a function of the program, or a saved one
   virtual std::vector<std::string> function_list() const = 0;
   virtual std::vector<std::string> param_list(std::string_view function) const = 0;
-  virtual void trim() = 0;  // frees the memory of idle runs
+  virtual void trim() = 0;  // returns memory that is not in use to the system
 
   // Calls set_input() with the result of the module's function `get_params` as the last argument.
   void set_input_with_param_module(std::string_view name, Args args, CallSettings settings, Module &params);

@@ -115,7 +115,7 @@ uint64_t GraphCache::kept_bytes(DLDevice device) const {
   for (const auto &[index, result] : allocations_)
     each_leaf(result, [&](const View &leaf) {
       const auto *const storage = try_as<VmStorage>(leaf);
-      if (storage && same(storage->device, device)) sum += storage->size;
+      if (storage && same(storage->device, device)) sum += storage->bytes();
     });
   return sum;
 }

@@ -181,7 +181,9 @@ class Planner {
       if (c.is_tensor || !c.good) continue;
       const uint64_t size_class = at(c.made).size_class;
       auto &places = free[size_class];
-      if (places.empty() || places.top().first > c.made) {
+      const bool is_new = places.empty() || places.top().first > c.made;
+      if (is_new || places.top().first == 0) f_->static_bytes += p_.storage_kinds[size_class].bytes;
+      if (is_new) {
         c.place = static_cast<uint32_t>(p_.places.size());
         p_.places.push_back({size_class, new_register(), {}});
       } else {
@@ -191,6 +193,7 @@ class Planner {
       places.push({c.end, c.place});
       f_->places.push_back(c.place);
     }
+    std::sort(f_->places.begin(), f_->places.end());
   }
 
   uint32_t new_register() { return p_.first_static_buffer() + p_.num_static_buffer_registers++; }

@@ -2,6 +2,7 @@
 
 #include "device/device.h"
 #include "device/machine.h"
+#include "device/memory/device_memory.h"
 
 namespace opd {
 namespace {
@@ -81,7 +82,7 @@ Ref<VmStorage> make_vm_storage(DLDevice device, opd_allocator_kind kind, uint64_
   storage->type_index = VmStorage::type();
   // The device's pool has lists by size only, so images do not go there. The run's size classes distinguish their
   // shapes.
-  storage->allocator = &Allocator::of(device, image ? OPD_ALLOCATOR_NAIVE : kind);
+  storage->allocator = &Allocator::of(device, image || budget->is_own_limit ? OPD_ALLOCATOR_NAIVE : kind);
   // The bytes are charged before the allocation, so that concurrent calls together cannot exceed the limit.
   budget->charge(bytes);
   try {
@@ -94,7 +95,7 @@ Ref<VmStorage> make_vm_storage(DLDevice device, opd_allocator_kind kind, uint64_
   // The deleter is set after the allocation, because it frees the memory. If the allocation throws, the unique_ptr
   // deletes the storage without this deleter.
   storage->Object::deleter = destroy_storage;
-  storage->size = image ? 0 : bytes;
+  storage->size = storage->capacity = image ? 0 : bytes;
   storage->image = image;
   storage->device = device;
   storage->budget = budget.detach();
@@ -156,10 +157,25 @@ RunPool::RunPool(std::span<const VmDevice> devices, Ref<MemoryBudget> budget, si
       budget_(std::move(budget)),
       tensors_(num_templates) {
   // In the program's order, so that the size classes in its instructions are valid in the pool.
-  for (const StorageKind kind : kinds) size_class_of(kind);
+  for (const StorageKind kind : kinds) add_size_class(kind);
 }
 
-uint32_t RunPool::size_class_of(StorageKind kind) {
+VmStorage *RunPool::storage_for(StorageKind kind) {
+  if (const auto found = class_of_.find(kind); found != class_of_.end()) return storage(found->second);
+  if (kind.image) return storage(add_size_class(kind));
+  try {
+    VmStorage *const storage = this->storage(add_size_class({varying_size(kind.bytes), kind.device}));
+    storage->size = kind.bytes;
+    return storage;
+  } catch (const Exception &e) {
+    if (e.error()->code != OPD_OUT_OF_MEMORY) throw;
+  }
+  // There is no room for the larger block. This one belongs to no list.
+  const VmDevice &device = device_of(kind.device);
+  return make_vm_storage(device.device, device.allocator, kind.bytes, budget_).detach();
+}
+
+uint32_t RunPool::add_size_class(StorageKind kind) {
   const auto [place, fresh] = class_of_.try_emplace(kind, static_cast<uint32_t>(classes_.size()));
   if (fresh) classes_.push_back({kind});
   return place->second;
@@ -197,6 +213,7 @@ VmStorage *RunPool::new_storage(uint32_t size_class) {
   }
   storage->home = id_;
   storage->size_class = size_class;
+  count_use(kind.bytes);
   return storage.detach();
 }
 
@@ -241,9 +258,35 @@ void RunPool::keep_shapeless(VmTensor *tensor) {
 
 // A kept storage stays charged to the budget, because the VM still has its memory. when_short frees it.
 bool RunPool::keep(VmStorage *storage) {
-  if (device_of(classes_[storage->size_class].kind.device).allocator != OPD_ALLOCATOR_POOLED) return false;
-  storage->next = std::exchange(classes_[storage->size_class].head, storage);
+  SizeClass &kept = classes_[storage->size_class];
+  if (used_bytes_ > static_cast<int64_t>(kept_limit_)) kept_limit_ = static_cast<uint64_t>(used_bytes_);
+  end_use(kept.kind.bytes);
+  if (device_of(kept.kind.device).allocator != OPD_ALLOCATOR_POOLED) return false;
+  storage->size = storage->capacity;
+  storage->next = std::exchange(kept.head, storage);
+  kept.last_return = ++num_returns_;
+  kept_bytes_ += kept.kind.bytes;
+  if (kept_bytes_ > kept_limit_) [[unlikely]]
+    free_longest_kept();
   return true;
+}
+
+// Frees the storages of the sizes that were not returned for the longest time. An eighth of the limit becomes free, so
+// that this search is rare.
+void RunPool::free_longest_kept() {
+  while (kept_bytes_ > kept_limit_ - kept_limit_ / 8) {
+    SizeClass *oldest = nullptr;
+    for (SizeClass &each : classes_)
+      if (each.head && (!oldest || each.last_return < oldest->last_return)) oldest = &each;
+    free_all(*oldest);
+  }
+}
+
+void RunPool::free_all(SizeClass &kept) {
+  while (kept.head) {
+    kept_bytes_ -= kept.kind.bytes;
+    free_storage(std::exchange(kept.head, kept.head->next));
+  }
 }
 
 // Call it only while the run is idle, because the lists have no lock. See Vm::idle_bytes_here().
@@ -262,8 +305,7 @@ void RunPool::trim() {
   };
   for (VmTensor *&head : tensors_) free_list(head);
   for (VmTensor *&head : shapeless_) free_list(head);
-  for (auto &size_class : classes_)
-    while (size_class.head) free_storage(std::exchange(size_class.head, size_class.head->next));
+  for (SizeClass &each : classes_) free_all(each);
 }
 
 }  // namespace opd

@@ -26,10 +26,13 @@ namespace opd {
 // The memory limit of all storages of one VM. Thread-safe. Lives until the VM and its last storage have ended.
 struct MemoryBudget : Object {
   static int32_t type() { return OPD_OBJECT; }
-  explicit MemoryBudget(uint64_t limit) : limit_bytes(limit) {}  // 0: the limit of the process
+  explicit MemoryBudget(uint64_t limit) : is_own_limit(limit > 0), limit_bytes(limit) {}  // 0: the limit of the process
   void charge(uint64_t bytes);                                   // throws OPD_OUT_OF_MEMORY
   void refund(uint64_t bytes) { used_bytes.fetch_sub(bytes, std::memory_order_relaxed); }
   std::atomic<uint64_t> used_bytes{0};
+  // The user set the limit. It holds for memory that is kept, too, so no block may go to the device's pool, which does
+  // not count for the VM.
+  const bool is_own_limit;
 
  private:
   uint64_t limit_for(uint64_t used, uint64_t bytes);
@@ -39,7 +42,10 @@ struct MemoryBudget : Object {
 struct VmStorage final : Object {
   static int32_t type() { return registered_type<"opdyno.vm.Storage">(); }
   char *data = nullptr;
-  uint64_t size = 0;  // 0: an image, which has only one tensor; the fast paths for parts of a block then fail
+  // Bytes that the program may use. 0: an image, which has only one tensor; the fast paths for parts of a block then
+  // fail.
+  uint64_t size = 0;
+  uint64_t capacity = 0;  // bytes of the block
   ImageShape image;
   DLDevice device{};
   Allocator *allocator = nullptr;
@@ -51,7 +57,7 @@ struct VmStorage final : Object {
   // Its register dropped it while tensors borrowed it. The last borrower ends the register's reference.
   bool dropped = false;
 
-  uint64_t bytes() const { return size + image.bytes(); }
+  uint64_t bytes() const { return capacity + image.bytes(); }
 };
 
 struct VmDevice {
@@ -114,16 +120,20 @@ class RunPool {
     tensors_.push_back(nullptr);
     return static_cast<uint32_t>(tensors_.size()) - 1;
   }
-  uint32_t size_class_of(StorageKind kind);
+  // A storage for a request that is no size class of the program, because its size was computed at run time. Its block
+  // may be larger. The caller gets one reference.
+  VmStorage *storage_for(StorageKind kind);
   const VmDevice &device_of(int64_t index) const;  // index as in StorageKind; throws OPD_OUT_OF_RANGE
   // Returns the index as in StorageKind. Throws OPD_INVALID_ARGUMENT if the VM lacks the device.
   int64_t index_of(DLDevice device) const;
   VmStorage *storage(uint32_t size_class) {  // the caller gets one reference
-    VmStorage *&head = classes_[size_class].head;
-    if (!head) [[unlikely]]
+    SizeClass &kept = classes_[size_class];
+    if (!kept.head) [[unlikely]]
       return new_storage(size_class);
-    VmStorage *storage = head;
-    head = storage->next;
+    VmStorage *storage = kept.head;
+    kept.head = storage->next;
+    count_use(kept.kind.bytes);
+    kept_bytes_ -= kept.kind.bytes;
     storage->refs.store(Object::kSoleOwner, std::memory_order_relaxed);
     return storage;
   }
@@ -200,14 +210,23 @@ class RunPool {
   }
   bool keep(VmStorage *storage);  // false: the device's allocator is not pooled
   void trim();
+  // The bytes in use do not include static buffers, which frames keep, so making and dropping one is told here.
+  void count_use(uint64_t bytes) { used_bytes_ += static_cast<int64_t>(bytes); }
+  void end_use(uint64_t bytes) { used_bytes_ -= static_cast<int64_t>(bytes); }
+  void end_call() { used_bytes_ = 0; }  // what is still in use left the run and ends elsewhere
+  static constexpr uint64_t kKeptFloor = 1 << 20;
   uint64_t kept_bytes(DLDevice device) const;  // storages in free lists
 
  private:
   struct SizeClass {
     StorageKind kind;
     VmStorage *head = nullptr;
+    uint64_t last_return = 0;  // number of the return that was the last to put a storage into the list
   };
 
+  uint32_t add_size_class(StorageKind kind);
+  void free_longest_kept();
+  void free_all(SizeClass &kept);
   void keep_shapeless(VmTensor *tensor);
   VmStorage *new_storage(uint32_t size_class);
   VmTensor *new_tensor(std::span<const int64_t> dims, DLDataType dtype, uint32_t template_id);
@@ -248,6 +267,10 @@ class RunPool {
   static constexpr size_t kRanks = 8;
   VmTensor *shapeless_[kRanks] = {};  // free lists of tensors without a template, by rank
   std::vector<SizeClass> classes_;
+  // Idle storages may have as many bytes as were in use at once, or kKeptFloor. Otherwise a program whose sizes vary
+  // would keep storages of all sizes that it ever had.
+  uint64_t kept_bytes_ = 0, kept_limit_ = kKeptFloor, num_returns_ = 0;
+  int64_t used_bytes_ = 0;  // may fall below 0, because storages of an earlier call may come back
   std::unordered_map<StorageKind, uint32_t, StorageKind::Hash> class_of_;
 };
 

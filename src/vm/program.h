@@ -75,9 +75,10 @@ struct Program {
     const FunctionInfo *info;
     uint32_t start = 0, end = 0, num_args = 0, num_registers = 0;
     uint32_t planned_start = start;  // start of the planned code, if any
-    std::vector<uint32_t> places;    // static buffers that the planned code uses
+    std::vector<uint32_t> places;    // static buffers that the planned code uses, in ascending order
     std::vector<uint8_t> borrowed;   // parameters that only null_value instructions write: the caller keeps them alive
     bool all_borrowed = true;
+    uint64_t static_bytes = 0;  // bytes of the storages in `places`
   };
 
   Ref<Executable> executable;

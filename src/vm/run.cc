@@ -13,7 +13,15 @@ void drop(Run &run, View &reg) {
   if (is_object(old)) run.pool.drop(object_of(old));
 }
 
+uint64_t bytes_of(const Run &run, const StaticBuffer &place) {
+  return run.program->storage_kinds[place.size_class].bytes;
+}
+
 void drop_place(Run &run, View *registers, const StaticBuffer &place) {
+  if (registers[place.reg].type != kUnset) {
+    run.static_bytes -= bytes_of(run, place);
+    run.pool.count_use(bytes_of(run, place));
+  }
   for (const auto &tensor : place.tensors) drop(run, registers[tensor.reg]);
   drop(run, registers[place.reg]);
 }
@@ -21,7 +29,7 @@ void drop_place(Run &run, View *registers, const StaticBuffer &place) {
 // Releases a frame's static buffers, except those of the function `running`.
 void drop_static_buffers(Run &run, Frame &frame, const Program::Func *running) {
   const auto is_used = [&](uint32_t place) {
-    return running && std::find(running->places.begin(), running->places.end(), place) != running->places.end();
+    return running && std::binary_search(running->places.begin(), running->places.end(), place);
   };
   for (uint32_t i = 0; i < run.program->places.size(); ++i)
     if (!is_used(i)) drop_place(run, frame.registers.data(), run.program->places[i]);
@@ -31,6 +39,7 @@ void drop_static_buffers(Run &run, Frame &frame, const Program::Func *running) {
 
 void make_static_buffer(Run &run, View *registers, const StaticBuffer &place) {
   drop_place(run, registers, place);
+  run.make_room_for_static_buffer(bytes_of(run, place));
   VmStorage *const storage = run.pool.storage(static_cast<uint32_t>(place.size_class));
   // The storage's register is set last: while it is unset, the place counts as not made.
   struct Undo {
@@ -44,6 +53,8 @@ void make_static_buffer(Run &run, View *registers, const StaticBuffer &place) {
     registers[tensor.reg] = view_of(run.pool.tensor(*tensor.shape, storage, tensor.offset));
   undo.storage = nullptr;
   registers[place.reg] = view_of(storage);
+  run.static_bytes += bytes_of(run, place);
+  run.pool.end_use(bytes_of(run, place));
 }
 
 Run::Run(Vm &owner, const Program &p)
@@ -54,7 +65,7 @@ Run::Run(Vm &owner, const Program &p)
   pool.when_short = [this] {
     drop_idle_static_buffers();
     pool.trim();
-    vm->trim();
+    vm->drop_idle_runs();
   };
 }
 
@@ -65,13 +76,23 @@ void Run::drop_idle_static_buffers() {
     drop_static_buffers(*this, *frames[i], i < depth ? frames[i]->function : nullptr);
 }
 
+// A program of many functions would keep the buffers of all of them. Two functions that are called in turn keep theirs.
+void Run::make_room_for_static_buffer(uint64_t bytes) {
+  if (depth == 0) return;
+  largest_static_bytes = std::max(largest_static_bytes, frames[depth - 1]->function->static_bytes);
+  if (static_bytes + bytes <= std::max(2 * largest_static_bytes, RunPool::kKeptFloor)) return;
+  drop_idle_static_buffers();
+  // The rest belongs to running functions. If they call themselves, only twice as much is a reason to look again.
+  largest_static_bytes = std::max(largest_static_bytes, static_bytes);
+}
+
 uint64_t Run::idle_bytes(DLDevice device) const {
   uint64_t sum = pool.kept_bytes(device) + graphs.kept_bytes(device);
   for (const auto &frame : frames)
     for (const StaticBuffer &place : program->places) {
       if (!is_ready(frame->registers.data(), place)) continue;  // the storage holds a result that is still in use
       const auto *storage = static_cast<VmStorage *>(object_of(frame->registers[place.reg]));
-      if (same(storage->device, device)) sum += storage->size;
+      if (same(storage->device, device)) sum += storage->bytes();
     }
   return sum;
 }
@@ -93,6 +114,7 @@ void Run::end_call() noexcept {
   // No lock is needed: the token and the deadline have already released the run.
   stop.store(CancelReason::kNone, std::memory_order_relaxed);
   current.store(nullptr, std::memory_order_relaxed);
+  pool.end_call();
   if (!attentive.load(std::memory_order_relaxed)) [[likely]]
     return;
   attentive.store(false, std::memory_order_relaxed);

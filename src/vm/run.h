@@ -142,6 +142,8 @@ struct Run : RunSignals {
   KnownShapes known_shapes;
   std::vector<std::unique_ptr<Frame>> frames;  // [0, depth) are in use
   size_t depth = 0;
+  // Bytes of the static buffers of all frames, and the most that one function of those that ran needs.
+  uint64_t static_bytes = 0, largest_static_bytes = 0;
   int32_t native_depth = 0;                 // runs and builtins on the C stack below
   const Program::Func *compiled = nullptr;  // the running compiled function, or null
   CompiledLists lists;                      // lists of the running compiled function
@@ -169,6 +171,7 @@ struct Run : RunSignals {
 
   Frame &push();
   void drop_idle_static_buffers();             // except those of running functions
+  void make_room_for_static_buffer(uint64_t bytes);
   uint64_t idle_bytes(DLDevice device) const;  // memory that the run keeps between calls
   static Run *of_thread();                     // the calling thread's run; null outside a run
   static Run *of(const ThreadState &state);    // the run of another thread

@@ -271,6 +271,11 @@ void Vm::give_back(Run *run) {
 }
 
 void Vm::trim() {
+  drop_idle_runs();
+  for (const VmDevice &each : devices()) trim_memory(each.device);
+}
+
+void Vm::drop_idle_runs() {
   Run *list;
   {
     std::scoped_lock lock(guard_);

@@ -220,6 +220,28 @@ TEST(VmPlan, TrimFreesTheMemoryOfIdleFrames) {
   EXPECT_EQ(to_floats(vm.call("main", floats({0, 0, 0, 0}))), (Numbers{5, 5, 5, 5}));
 }
 
+TEST(VmPlan, KeepsTheStoragesOfTwoOfManyFunctions) {
+  std::string text;
+  constexpr int kFunctions = 200, kBytes = 1 << 20;
+  for (int i = 0; i < kFunctions; ++i)
+    text += ".func f" + std::to_string(i) + "(x) {\n" + storage("%a", kBytes + 4096 * i) + tensor("%t", "%a") +
+            "call add1(%x, %t)\nret %void\n}\n";
+  const Vm vm = plan_vm(text);
+  const uint64_t before = live_bytes();
+  for (int round = 0; round < 2; ++round)
+    for (int i = 0; i < kFunctions; ++i) vm.call(("f" + std::to_string(i)).c_str(), floats({0, 0, 0, 0}));
+  EXPECT_LE(live_bytes() - before, 2u * (kBytes + 4096 * kFunctions));
+  // Two functions that are called in turn allocate nothing.
+  const auto requests = [] { return opdyno::memory_stats({kDLCPU, 0}).alloc_count; };
+  const Tensor x = floats({0, 0, 0, 0});
+  uint64_t begin = 0;
+  for (int round = 0; round < 4; ++round) {
+    if (round == 1) begin = requests();
+    for (const char *name : {"f198", "f199"}) vm.call(name, x);
+  }
+  EXPECT_EQ(requests(), begin);
+}
+
 TEST(VmPlan, FreesMemoryOfIdleFramesWhenMemoryIsShort) {
   opd_vm_options options;
   opd_vm_options_init(&options);

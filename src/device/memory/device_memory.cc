@@ -1,5 +1,7 @@
 #include "device/memory/device_memory.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <array>
 #include <climits>
@@ -69,7 +71,10 @@ class PooledAllocator final : public Allocator {
     const size_t size = pooled_size(bytes);
     void *data = pop(size);
     const bool hit = data != nullptr;
-    if (!hit) data = memory_.take(size);
+    if (!hit) {
+      free_longest_kept(size);
+      data = memory_.take(size);
+    }
     if (!data) memory_.fail_out_of_memory(bytes);
     // Counts the requested bytes. Otherwise the bytes in use would include the pool's rounding.
     memory_.count_request(data, bytes, hit, use);
@@ -82,7 +87,8 @@ class PooledAllocator final : public Allocator {
     memory_.end_reads(data);  // called without the lock, because it may wait
     const size_t size = pooled_size(bytes);
     // If memory for the list is short, the block goes back to the device. Otherwise it would be lost.
-    if (!push(data, size)) memory_.give(data, size);
+    if (!push(data, size)) return memory_.give(data, size);
+    free_longest_kept(0);
   }
 
   void trim() noexcept override {
@@ -94,8 +100,8 @@ class PooledAllocator final : public Allocator {
       large.swap(large_);
     }
     // Called without the lock, because the backend may be a plug-in or the embedder's hooks.
-    for (size_t i = 0; i < kSmall; ++i) give_all(small[i], (i + 1) * 64);
-    for (auto &[size, blocks] : large) give_all(blocks, size);
+    for (size_t i = 0; i < kSmall; ++i) give_all(small[i].blocks, (i + 1) * 64);
+    for (auto &[size, kept] : large) give_all(kept.blocks, size);
   }
 
  private:
@@ -103,8 +109,34 @@ class PooledAllocator final : public Allocator {
     void *data;
     void *stream;  // stream whose work may still use the block; null on devices whose work ends with its call
   };
-  using Blocks = std::vector<Block>;
+  struct Blocks {
+    std::vector<Block> blocks;
+    uint64_t last_return = 0;  // number of the return that was the last to put a block into the list
+  };
   static constexpr size_t kSmall = 4096 / 64;
+
+  // If the device's memory would be full with `more` bytes, frees the blocks of the sizes that were not returned for the
+  // longest time. Otherwise programs with ever new sizes would keep blocks of all of them.
+  void free_longest_kept(size_t more) noexcept {
+    while (memory_.is_full(more)) [[unlikely]] {
+      std::vector<Block> freed;
+      size_t size = 0;
+      {
+        std::scoped_lock lock(guard_);
+        Blocks *oldest = nullptr;
+        const auto look_at = [&](Blocks &each, size_t each_size) {
+          if (each.blocks.empty() || (oldest && oldest->last_return <= each.last_return)) return;
+          oldest = &each, size = each_size;
+        };
+        for (size_t i = 0; i < kSmall; ++i) look_at(small_[i], (i + 1) * 64);
+        for (auto &[each_size, each] : large_) look_at(each, each_size);
+        if (!oldest) return;  // all memory is in use
+        freed.swap(oldest->blocks);
+        if (size > 4096) large_.erase(size);
+      }
+      give_all(freed, size);
+    }
+  }
 
   // The block is removed from the list before the wait, so no other thread gets it during the wait. If the wait fails,
   // enter_stream() returns the block to the device, so it is not lost.
@@ -116,13 +148,13 @@ class PooledAllocator final : public Allocator {
   }
   Block find(size_t size) {
     std::scoped_lock lock(guard_);
-    Blocks *blocks = nullptr;
+    std::vector<Block> *blocks = nullptr;
     // pooled_size() rounds sizes up to 4096 bytes to multiples of 64. Each of these has a list that is found without a
     // search.
     if (size <= 4096) {
-      blocks = &small_[size / 64 - 1];
+      blocks = &small_[size / 64 - 1].blocks;
     } else if (const auto found = large_.find(size); found != large_.end()) {
-      blocks = &found->second;
+      blocks = &found->second.blocks;
     }
     if (!blocks || blocks->empty()) return {};
     const Block block = blocks->back();  // the block returned last is most likely to be in a cache
@@ -135,14 +167,16 @@ class PooledAllocator final : public Allocator {
       std::scoped_lock lock(guard_);
       // Checked under the lock. set_memory_hooks() empties the pool afterwards, so no block of replaced hooks stays.
       if (!memory_.keeps(data)) return false;
-      (size <= 4096 ? small_[size / 64 - 1] : large_[size]).push_back({data, memory_.stream_here()});
+      Blocks &kept = size <= 4096 ? small_[size / 64 - 1] : large_[size];
+      kept.blocks.push_back({data, memory_.stream_here()});
+      kept.last_return = ++num_returns_;
       return true;
     } catch (...) {
       return false;  // memory for the list is short
     }
   }
 
-  void give_all(const Blocks &blocks, size_t size) noexcept {
+  void give_all(const std::vector<Block> &blocks, size_t size) noexcept {
     for (const Block &block : blocks) memory_.give(block.data, size);
   }
 
@@ -150,6 +184,7 @@ class PooledAllocator final : public Allocator {
   ForkMutex guard_{LockRank::kPool};
   std::array<Blocks, kSmall> small_;
   std::unordered_map<size_t, Blocks> large_;
+  uint64_t num_returns_ = 0;
 };
 
 }  // namespace
@@ -277,7 +312,16 @@ void DeviceMemory::restart_peak() noexcept {
 void DeviceMemory::reset_peak() noexcept {
   std::scoped_lock lock(windows_guard_);
   restart_peak();
-  past_peak_.store(0, std::memory_order_relaxed);
+  const uint64_t past = past_peak_.exchange(0, std::memory_order_relaxed);
+  highest_.store(std::max(highest_.load(std::memory_order_relaxed), past), std::memory_order_relaxed);
+}
+
+bool DeviceMemory::is_full(uint64_t more) const noexcept {
+  const auto read = [](const std::atomic<uint64_t> &number) { return number.load(std::memory_order_relaxed); };
+  const uint64_t reserved = read(reserved_) + more, live = flow().live() + more;
+  if (reserved <= live + kIdleFloor) [[likely]]
+    return false;
+  return reserved > std::max({read(peak_), read(past_peak_), read(highest_)});
 }
 
 DeviceMemory::PeakWindow::PeakWindow(DeviceMemory &memory) : memory_(memory) {
@@ -319,6 +363,10 @@ void DeviceMemory::trim() noexcept {
   naive_->trim();
   pooled_->trim();
   trim_workspace();
+#ifdef __GLIBC__
+  // The C library keeps what it was given, too: blocks below its limit for pages of their own.
+  if (same(device_, kHost) && is_from_system()) malloc_trim(0);
+#endif
 }
 
 std::vector<std::pair<DLDevice, const DeviceMemory *>> DeviceMemory::all_used() {

@@ -2,7 +2,9 @@
 // Cost: each request takes four relaxed atomic operations, and the pool takes a mutex. While a recording observes
 // memory, an event is added.
 #pragma once
+#include <algorithm>
 #include <atomic>
+#include <bit>
 #include <memory>
 #include <vector>
 
@@ -49,6 +51,10 @@ class DeviceMemory {
 
   // Returns false if memory comes from the embedder's hooks.
   bool is_from_system() const noexcept { return backend_.keeps(nullptr); }
+  // Number of reserved bytes above which the pool frees blocks before `more` bytes are added. The pool may keep what was
+  // once in use, and at least kIdleFloor.
+  static constexpr uint64_t kIdleFloor = 8 << 20;
+  bool is_full(uint64_t more) const noexcept;
   // Counts constants that tensors of this device use but that its backend did not allocate.
   void count_mapping(const void *data, size_t bytes) noexcept;
   void count_unmapping(const void *data, size_t bytes) noexcept;
@@ -117,6 +123,7 @@ class DeviceMemory {
   alignas(64) std::atomic<uint64_t> allocated_{0};  // allocated_ - freed_ is in use
   std::atomic<uint64_t> freed_{0}, reserved_{0}, requests_{0}, hits_{0};
   std::atomic<uint64_t> peak_{0}, past_peak_{0};  // peak since the newest window was opened, and before that
+  std::atomic<uint64_t> highest_{0};              // peak before that, which reset_peak() does not reset
   ForkMutex windows_guard_{LockRank::kPeakWindows};
   std::vector<PeakWindow *> windows_;
   std::unique_ptr<Allocator> naive_, pooled_;  // one returns blocks at once; the other keeps them in lists by size
@@ -131,5 +138,10 @@ inline size_t round_up(size_t bytes, size_t multiple) { return (bytes + multiple
 // The size of the pool's block for `bytes`. Programs use few distinct large sizes, so these are rounded up to pages.
 // Small sizes are rounded up to 64 bytes: whole pages would waste most of the memory and the cache.
 inline size_t pooled_size(size_t bytes) { return bytes == 0 ? 64 : round_up(bytes, bytes <= 4096 ? 64 : 4096); }
+// The size of a storage for `bytes`, a number that a program computes anew for each call. There are at most eight sizes
+// for each power of two, so storages of one call serve the next one, and at most an eighth of a storage is unused.
+inline size_t varying_size(size_t bytes) {
+  return bytes > kMaxBlock ? bytes : round_up(pooled_size(bytes), std::max<size_t>(std::bit_floor(bytes) / 8, 64));
+}
 
 }  // namespace opd

@@ -30,7 +30,7 @@ Value alloc_storage(Args args) {
   // If the size is in bytes, several tensors share the storage in turn, and each of them gets its own image.
   const bool is_image = is_texture && size.size > 1;
   const ImageShape image = is_image ? image_shape(scope, size.dims(), dtype) : ImageShape{};
-  return Ref<VmStorage>::take(run.pool.storage(run.pool.size_class_of({bytes, index, image})));
+  return Ref<VmStorage>::take(run.pool.storage_for({bytes, index, image}));
 }
 
 // Makes a tensor with a storage of its own. It is needed if the tensor or the storage is an image, and the other one is
@@ -38,7 +38,7 @@ Value alloc_storage(Args args) {
 Ref<VmTensor> tensor_of_its_own(Run &run, DLDevice device, const Shape &shape, DLDataType dtype, uint64_t bytes,
                                 const ImageShape &image) {
   const StorageKind kind{bytes, run.pool.index_of(device), image};
-  auto own = Ref<VmStorage>::take(run.pool.storage(run.pool.size_class_of(kind)));
+  auto own = Ref<VmStorage>::take(run.pool.storage_for(kind));
   if (run.pool.records_bindings()) [[unlikely]]
     record_version(*own);
   auto tensor = Ref<VmTensor>::take(run.pool.tensor(shape.dims(), dtype, own.get(), 0));
@@ -57,7 +57,7 @@ Value alloc_tensor(Args args) {
   uint64_t count, bytes;
   if (!element_count(shape.data, static_cast<int64_t>(shape.size), count) || !data_bytes(count, dtype, bytes))
     bad_shape(args[2]);
-  const uint64_t room = storage.bytes();
+  const uint64_t room = storage.size + storage.image.bytes();
   require(offset >= 0 && bytes <= room && static_cast<uint64_t>(offset) <= room - bytes, "a tensor of ", bytes,
           " bytes at offset ", offset, " does not fit a storage of ", room, " bytes");
   require(offset % kAlignment == 0, "offset ", offset, " is not a multiple of ", kAlignment,
