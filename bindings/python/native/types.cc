@@ -91,7 +91,7 @@ const char *format_of(DLDataType dtype) {
     case kDLInt:
       return of("b", "h", "i", "q");
     case kDLUInt:
-      return bits == 1 ? "?" : of("B", "H", "I", "Q");
+      return of("B", "H", "I", "Q");  // uint1 lies bit after bit, so it is no "?"
     case kDLFloat:
       return of(nullptr, "e", "f", "d");
     case kDLBool:
@@ -117,7 +117,7 @@ int get_buffer(PyObject *self, Py_buffer *out, int flags) {
                                                                       : "the tensor is not contiguous");
     return -1;
   }
-  const Py_ssize_t item = t.dtype.bits == 1 ? 1 : t.dtype.bits / 8;
+  const Py_ssize_t item = t.dtype.bits / 8;
   auto *shape = new Py_ssize_t[2 * static_cast<size_t>(t.ndim)],
        *strides = shape + t.ndim;  // the buffer's consumer reads both arrays
   for (int i = 0; i < t.ndim; ++i) shape[i] = t.shape[i], strides[i] = t.strides[i] * item;

@@ -22,9 +22,22 @@ class _Metric(Frozen):
     __slots__ = ()
 
     def __init__(self, value: Any) -> None:
-        if isinstance(value, (str, bytes)) or not hasattr(value, "__float__"):
+        if self._is_whole():
+            if not hasattr(value, "__index__") or not -(2**63) <= value.__index__() < 2**63:
+                raise TypeError(f"a {type(self).__name__} is made of an int of 64 bits, not of {value!r}")
+            value = value.__index__()
+        elif isinstance(value, (str, bytes)) or not hasattr(value, "__float__"):
             raise TypeError(f"a {type(self).__name__} is made of a number, not of {value!r}")
         super().__init__(value)
+
+    def _is_whole(self) -> bool:
+        return isinstance(self, (Count, Bytes))
+
+    def _of(self, number: Any) -> Any:
+        """A metric of a part of this one. A part of a Count that is no whole number is a Ratio."""
+        if not self._is_whole():
+            return type(self)(number)
+        return type(self)(int(number)) if number == int(number) else Ratio(number)
 
     @property
     def _number(self) -> Any:
@@ -43,7 +56,7 @@ class _Metric(Frozen):
         return type(self)(self._number - other._number) if type(other) is type(self) else NotImplemented
 
     def __mul__(self, factor: Any) -> Any:
-        return type(self)(self._number * factor) if isinstance(factor, (int, float)) else NotImplemented
+        return self._of(self._number * factor) if isinstance(factor, (int, float)) else NotImplemented
 
     __rmul__ = __mul__
 
@@ -52,7 +65,7 @@ class _Metric(Frozen):
         float."""
         if type(other) is type(self):
             return self._number / other._number
-        return type(self)(self._number / other) if isinstance(other, (int, float)) else NotImplemented
+        return self._of(self._number / other) if isinstance(other, (int, float)) else NotImplemented
 
     def __lt__(self, other: Any) -> bool:
         return self._number < other._number if type(other) is type(self) else NotImplemented

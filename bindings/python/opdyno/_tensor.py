@@ -51,7 +51,8 @@ class Tensor(_native.TensorBase):
     def numpy(self) -> Any:
         """Returns a NumPy array with a copy of the elements, from any device.
 
-        TypeError for a dtype that NumPy lacks, such as bfloat16, unless the package ml_dtypes is installed and has it.
+        TypeError for a dtype that NumPy lacks, such as bfloat16 or int4, unless the package ml_dtypes is installed and
+        has it. Elements of less than a byte lie bit after bit in the tensor, and take a byte each in the array.
         """
         import numpy
 
@@ -94,10 +95,13 @@ class Tensor(_native.TensorBase):
         `source`: a tensor, an array of another library, or an object that NumPy can convert to an array. ValueError if
         shape or dtype differ.
         """
-        if not isinstance(source, _native.TensorBase) and not hasattr(source, "__dlpack__"):
-            import numpy
+        if not isinstance(source, _native.TensorBase):
+            if not hasattr(source, "__dlpack__"):
+                import numpy
 
-            source = numpy.asarray(source, dtype=str(self.dtype))
+                source = numpy.asarray(source, dtype=_numpy_dtype(self.dtype))
+            if _is_packed(getattr(source, "dtype", None)):
+                source = _tensor_by_numpy(source, _CPU)
         _native.opd_tensor_copy(source, self)
         return self
 
@@ -176,14 +180,45 @@ def _unpickle(shape: Any, dtype: str, where: str, data: bytes) -> Tensor:
     return made if where == "cpu:0" else made.copyto(where)
 
 
+def _numpy_dtype(dtype: DataType) -> Any:
+    import numpy
+
+    if str(dtype) in _ITEMS or dtype.startswith("complex"):
+        return numpy.dtype(str(dtype))
+    try:
+        return numpy.dtype(getattr(importlib.import_module("ml_dtypes"), str(dtype)))
+    except (ImportError, AttributeError):
+        raise TypeError(f"NumPy has no {dtype}; the package ml_dtypes may know it") from None
+
+
 def _with_ml_dtypes(source: Tensor) -> Any:
     import numpy
 
-    try:
-        dtype = numpy.dtype(getattr(importlib.import_module("ml_dtypes"), str(source.dtype)))
-    except (ImportError, AttributeError):
-        raise TypeError(f"NumPy has no {source.dtype}; the package ml_dtypes may know it") from None
-    return numpy.frombuffer(source.tobytes(), dtype=dtype).reshape(source.shape)
+    dtype, bits = _numpy_dtype(source.dtype), source.dtype.bits
+    data = numpy.frombuffer(source.tobytes(), dtype="uint8" if bits < 8 else dtype)
+    if bits < 8:  # DLPack: bit after bit, beginning with the lowest
+        each = numpy.unpackbits(data, count=source.size * bits, bitorder="little").reshape(-1, bits)
+        data = numpy.packbits(each, axis=1, bitorder="little").reshape(-1)
+        if str(source.dtype).startswith("int"):
+            data = (data << (8 - bits)).view("int8") >> (8 - bits)  # copies the sign
+        data = data.view(dtype) if str(source.dtype).startswith("float") else data.astype(dtype)
+    return data.reshape(source.shape)
+
+
+def _is_packed(dtype: Any) -> bool:
+    """Whether a NumPy dtype has elements of less than a byte, which ml_dtypes gives a byte each."""
+    return str(dtype).startswith(("int1", "int2", "int4", "uint1", "uint2", "uint4", "float4_", "float6_")) and (
+        str(dtype) not in _ITEMS
+    )
+
+
+def _packed(array: Any) -> bytes:
+    import numpy
+
+    bits = DataType(array.dtype.name).bits
+    data = array.view("uint8") if array.dtype.name.startswith("float") else array.astype("int8").view("uint8")
+    each = numpy.unpackbits(data.reshape(-1, 1), axis=1, bitorder="little")[:, :bits]
+    return numpy.packbits(each, bitorder="little").tobytes()
 
 
 def tensor(array: Any, device: Device | str | None = None, mem_scope: Any = None) -> Tensor:
@@ -205,7 +240,8 @@ def _tensor_by_numpy(array: Any, where: Device | str) -> Tensor:
     array = numpy.asarray(array)
     if array.dtype.kind == "V":  # a dtype of ml_dtypes
         made = empty(array.shape, array.dtype.name)
-        _native.opd_tensor_copy_from_bytes(made, array.tobytes())
+        packed = _is_packed(array.dtype)
+        _native.opd_tensor_copy_from_bytes(made, _packed(numpy.ascontiguousarray(array)) if packed else array.tobytes())
         return made.copyto(where)
     return _native.tensor_from(array, where)
 
@@ -252,16 +288,25 @@ def reads_only(array: Any) -> ReadsOnly:
 def const(value: Any, dtype: Any = None, span: Any = None) -> Tensor:
     """Makes a tensor without axes, on the CPU.
 
-    Default of `dtype`: the dtype of a NumPy scalar; bool, int32 and float32 for Python's bool, int and float.
-    OverflowError for an int that does not fit. `span` is not used. Source: TVM's const.
+    Default of `dtype`: the dtype of a NumPy scalar; bool, int32 and float32 for Python's bool, int and float, and int64
+    and float64 for a number that does not fit these. NotImplementedError for a value that is no number. OverflowError
+    for an int that does not fit. `span` is not used. Source: TVM's const.
     """
     import numpy
 
+    own = getattr(value, "dtype", None)
+    if own is None and not isinstance(value, (bool, int, float)) or getattr(value, "shape", None):
+        raise NotImplementedError(f"a constant is one number, not {value!r}")
     if dtype is None:
-        if hasattr(value, "dtype"):
-            dtype = value.dtype
+        if own is not None:
+            dtype = own
+        elif isinstance(value, bool):
+            dtype = "bool"
+        elif isinstance(value, int):
+            dtype = "int32" if -(2**31) <= value < 2**31 else "int64"
         else:
-            dtype = "bool" if isinstance(value, bool) else "int32" if isinstance(value, int) else "float32"
+            largest = float(numpy.finfo("float32").max)
+            dtype = "float64" if largest < abs(value) < float("inf") else "float32"
     return tensor(numpy.asarray(value, dtype=str(DataType(dtype))))
 
 

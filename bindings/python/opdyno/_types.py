@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable
 from typing import Any
 
 from . import _native
@@ -68,10 +69,21 @@ class DataType(str):
         return DataType, (str(self),)
 
 
+def _size(item: Any) -> int:
+    size = item if isinstance(item, int) else item.__index__() if hasattr(item, "__index__") else None
+    if size is None or not -(2**63) <= size < 2**63:
+        raise ValueError(f"a shape consists of ints of 64 bits, not of {item!r}")
+    return size
+
+
 class Shape(tuple[int, ...]):
-    """A tuple of ints, such as the sizes of a tensor. Source: TVM's ShapeTuple."""
+    """A tuple of ints, such as the sizes of a tensor. ValueError for an item that is no int of 64 bits. Source: TVM's
+    ShapeTuple."""
 
     __slots__ = ()
+
+    def __new__(cls, shape: Iterable[int] = ()) -> Shape:
+        return super().__new__(cls, (_size(item) for item in shape))
 
     def __repr__(self) -> str:
         return f"Shape({list(self)})"

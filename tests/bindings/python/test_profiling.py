@@ -113,7 +113,16 @@ def test_durations_are_added_scaled_and_compared():
             wrong()
 
 
-@pytest.mark.parametrize("kind", [profiling.Count, profiling.Duration, profiling.Bytes, profiling.Percent])
+@pytest.mark.parametrize("kind", [profiling.Count, profiling.Bytes])
+def test_a_count_is_made_of_a_whole_number(kind):
+    for wrong in (1.5, 2.0, "a", None, 2**63):
+        with pytest.raises(TypeError, match=f"a {kind.__name__} is made of an int of 64 bits"):
+            kind(wrong)
+    assert kind(np.int8(3)) == kind(3) == kind(6) / 2 == kind(1) * 3
+    assert kind(3) / 2 == profiling.Ratio(1.5)
+
+
+@pytest.mark.parametrize("kind", [profiling.Duration, profiling.Percent, profiling.Ratio])
 def test_a_metric_is_made_of_a_number(kind):
     for wrong in ("a", b"1", None, [1]):
         with pytest.raises(TypeError, match=f"a {kind.__name__} is made of a number"):

@@ -1,6 +1,7 @@
 """Tests of tensors and their conversion to and from NumPy, DLPack, buffers and pickles."""
 
 import copy
+import math
 import pickle
 import sys
 
@@ -100,6 +101,58 @@ def test_dtypes_that_numpy_lacks_need_ml_dtypes(monkeypatch):
     monkeypatch.setitem(sys.modules, "ml_dtypes", None)  # as if it were not installed
     with pytest.raises(TypeError, match="ml_dtypes"):
         tensor.numpy()
+
+
+# The bits of each dtype's values 0, 1, 2 …, in the order of DLPack: bit after bit, the lowest first.
+@pytest.mark.parametrize(
+    ("dtype", "values", "data"),
+    [
+        ("uint1", [1, 0, 0, 1, 1, 0, 0, 0, 1], [0b00011001, 1]),
+        ("int1", [-1, 0, 0, -1, -1, 0, 0, 0, -1], [0b00011001, 1]),
+        ("uint2", [3, 0, 1, 2, 1], [0b10010011, 1]),
+        ("int2", [-1, 0, 1, -2, 1], [0b10010011, 1]),
+        ("uint4", [15, 2, 7], [0x2F, 7]),
+        ("int4", [-1, 2, -8], [0x2F, 8]),
+        ("float4_e2m1fn", [0.5, -6.0, 1.0], [0xF1, 2]),
+        ("float6_e2m3fn", [0.125, 7.5, -0.125], [0b11000001, 0b00010111, 0b10]),
+        ("float6_e3m2fn", [0.0625, 28.0, -0.0625], [0b11000001, 0b00010111, 0b10]),
+    ],
+)
+def test_elements_of_less_than_a_byte_are_packed(dtype, values, data):
+    import ml_dtypes
+
+    array = np.array(values, "float32").astype(getattr(ml_dtypes, dtype))
+    tensor = opdyno.tensor(array)
+    assert tensor.dtype == dtype and tensor.tobytes() == bytes(data)
+    back = tensor.numpy()
+    assert back.dtype == array.dtype and back.astype("float32").tolist() == values
+    for source in (values, array, tensor):
+        assert opdyno.empty((len(values),), dtype).copyfrom(source).tobytes() == bytes(data)
+    for share in (memoryview, opdyno.Tensor.view):
+        with pytest.raises(BufferError, match="no such dtype"):
+            share(tensor)
+    assert opdyno.empty((0, 3), dtype).numpy().shape == (0, 3)
+    assert opdyno.tensor(array.reshape(-1, 1)[::-1]).numpy().astype("float32").tolist() == [[x] for x in values[::-1]]
+    with pytest.raises(BufferError, match=rf"{dtype} cannot be shared, but opdyno.tensor\(\) copies it"):
+        opdyno.Function(lambda x: x)(array)
+
+
+def test_a_large_tensor_of_single_bits_has_as_many_elements():
+    assert opdyno.empty((1 << 24,), "uint1").numpy().size == 1 << 24
+
+
+def test_a_constant_has_the_smallest_usual_dtype_that_holds_it():
+    cases = {-0: "int32", 2**31 - 1: "int32", 2**31: "int64", -(2**40): "int64", 1.5: "float32", 1e39: "float64", True: "bool",
+             float("inf"): "float32", np.float16(2): "float16"}  # fmt: skip
+    for value, dtype in cases.items():
+        made = opdyno.const(value)
+        assert made.dtype == dtype and made.item() == value and made.shape == ()
+    assert math.copysign(1, opdyno.const(-0.0).item()) == -1
+    for value in (None, [1, 2], "x", 1j, np.ones(2)):
+        with pytest.raises(NotImplementedError, match="one number"):
+            opdyno.const(value)
+    with pytest.raises(OverflowError):
+        opdyno.const(2**64)
 
 
 def test_a_tensor_tells_what_it_is():

@@ -97,6 +97,10 @@ def test_streams_of_a_device_are_queues_of_its_work():
 
 
 def test_a_shape_is_a_tuple_of_ints():
+    for wrong in (["x"], [1.5], [2**70], [None], "12"):
+        with pytest.raises(ValueError, match="ints of 64 bits"):
+            opdyno.ShapeTuple(wrong)
+    assert opdyno.ShapeTuple([np.int64(2), True, -1]) == (2, 1, -1)
     shape = opdyno.ShapeTuple([1, 2, 3])
     assert shape == (1, 2, 3) and shape[1] == 2 and repr(shape) == "Shape([1, 2, 3])"
 
