@@ -54,12 +54,13 @@ typedef enum opd_executable_format OPD_ENUM_TYPE {
 OPD_API OPD_NODISCARD opd_error *opd_executable_write(const opd_executable *executable, opd_executable_format format,
                                                       opd_buffer **out_text);
 
-/** Gives the program of a module of kind "relax.VMExecutable".
+/** Gives the program of a module of kind "relax.VMExecutable". It remembers the modules that @p module imports.
  * @param out_executable New reference.
  * @return NULL, or OPD_INVALID_ARGUMENT for another kind. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_executable_from_module(opd_module *module, opd_executable **out_executable);
 
-/** Makes a module from a program. Add the modules with its kernels by opd_module_add_import().
+/** Makes a module from a program. It imports what the module of opd_executable_from_module() imported. If the program
+ * has no such module, or needs more kernels, add them by opd_module_add_import().
  * @param out_module New reference.
  * @return NULL, or OPD_OUT_OF_MEMORY. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_executable_to_module(opd_executable *executable, opd_module **out_module);

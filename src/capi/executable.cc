@@ -51,13 +51,13 @@ opd_error *opd_executable_write(const opd_executable *executable, opd_executable
 opd_error *opd_executable_from_module(opd_module *module, opd_executable **out_executable) {
   return guard([&] {
     OPD_REQUIRE(module, out_executable);
-    *out_executable = wrap<opd_executable>(executable_of(*unwrap<Module>(module)));
+    *out_executable = wrap<opd_executable>(executable_with_imports(*unwrap<Module>(module)));
   });
 }
 
 opd_error *opd_executable_to_module(opd_executable *executable, opd_module **out_module) {
   return guard([&] {
     OPD_REQUIRE(executable, out_module);
-    *out_module = wrap<opd_module>(make_executable_module(Ref<Executable>::share(unwrap<Executable>(executable)), ""));
+    *out_module = wrap<opd_module>(module_with_imports(Ref<Executable>::share(unwrap<Executable>(executable))));
   });
 }

@@ -66,6 +66,9 @@ struct Executable : Object {
   std::vector<MemoryScope> scopes;
   std::vector<int64_t> offsets;  // first word of each instruction
   std::vector<int64_t> words;
+  // The modules that the program's module imported when a handle of the program was made last. They have its kernels.
+  // vm/executable_module.cc guards the list.
+  std::vector<Ref<Object>> imports;
 
   // Requires verified instructions.
   Instruction instruction(size_t index) const {

@@ -1,5 +1,6 @@
 #include "vm/executable_module.h"
 
+#include "base/fork_mutex.h"
 #include "module/blob_reader.h"
 
 namespace opd {
@@ -39,7 +40,33 @@ struct ExecutableModule final : Module {
   void describe(JsonWriter &json) override { json.key("program").raw(program->to_json()); }
 };
 
+ForkMutex &imports_guard() {
+  static auto *guard = new ForkMutex(LockRank::kModule);  // never destroyed: threads may run while the process exits
+  return *guard;
+}
+
 }  // namespace
+
+Ref<Executable> executable_with_imports(Module &module) {
+  Ref<Executable> executable = executable_of(module);
+  const std::vector<Ref<Module>> imports = module.imports();
+  if (imports.empty()) return executable;
+  std::vector<Ref<Object>> replaced(imports.begin(), imports.end());  // a module may end with its last reference
+  std::scoped_lock lock(imports_guard());
+  executable->imports.swap(replaced);
+  return executable;
+}
+
+Ref<Module> module_with_imports(Ref<Executable> executable) {
+  Ref<Module> module = make_executable_module(executable, "");
+  std::vector<Ref<Object>> imports;
+  {
+    std::scoped_lock lock(imports_guard());
+    imports = executable->imports;
+  }
+  for (const Ref<Object> &each : imports) module->add_import(Ref<Module>::share(static_cast<Module *>(each.get())));
+  return module;
+}
 
 Ref<Module> make_executable_module(Ref<Executable> executable, std::string file) {
   return make_object<ExecutableModule>(std::move(executable), std::move(file));

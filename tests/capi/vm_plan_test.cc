@@ -89,6 +89,18 @@ TEST(VmPlan, RunsAgainAndAgainWithTheSameAnswers) {
   for (int i = 0; i < 5; ++i) EXPECT_EQ(to_floats(results[static_cast<size_t>(i)]), (Numbers{float(i) + 9, 9, 10, 11}));
 }
 
+TEST(AnExecutable, OfAModuleKeepsTheKernelsThatTheModuleImports) {
+  const std::string text = chain_of_adds(2);
+  const Executable of_module = [&] {
+    const Module program = Executable::assemble(text).to_module();
+    check(opd_module_add_import(program.get(), Module::load(build_library("plan_kernels", kPlanKernels)).get()));
+    return Executable::of(program);
+  }();
+  for (int i = 0; i < 2; ++i)
+    EXPECT_EQ(to_floats(Vm(of_module.to_module()).call("main", floats({1, 2, 3, 4}))), (Numbers{3, 4, 5, 6}));
+  expect_throws([&] { Vm(Executable::assemble(text).to_module()); }, OPD_NOT_FOUND, "add1");
+}
+
 TEST(VmPlan, StoragesThatAreAliveTogetherShareNoMemory) {
   const Vm vm =
       plan_vm(".func main(x) {\n" + storage("%a") + tensor("%t", "%a") + "call add1(%x, %t)\n" + storage("%b") +

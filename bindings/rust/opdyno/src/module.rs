@@ -214,7 +214,8 @@ impl Executable {
     pub fn from_module(module: &Module) -> Result<Self> {
         create!(Executable, opd_executable_from_module(module.as_ptr()))
     }
-    /// Makes a module of the program. Add the modules with its kernels by [`Module::add_import`].
+    /// Makes a module of the program. It imports what the module of [`Executable::from_module`] imported. Add other
+    /// modules with kernels by [`Module::add_import`].
     pub fn to_module(&self) -> Result<Module> {
         create!(Module, opd_executable_to_module(self.as_ptr()))
     }

@@ -25,7 +25,7 @@ public final class Executable extends Handle {
     return Out.take(out -> Native.opd_executable_from_module(program, out));
   }
 
-  /** Makes a module, from which VMs can be made. */
+  /** Makes a module, from which VMs can be made. It imports what the module of {@link #of} imported. */
   public Program toProgram() {
     return Out.take(out -> Native.opd_executable_to_module(this, out));
   }
