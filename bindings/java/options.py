@@ -106,7 +106,8 @@ def setter(field, enums, words, owner):
     if field.kind == "I" and enum:
         return method(f"{enum}...", f"java.util.Arrays.stream({java}).map({enum}::swigValue).toList()")
     if field.kind in "lL" and field.unit == "ns":
-        return method("java.time.Duration", f"Values.nanos({java})", java.removesuffix("Ns"))
+        convert = "timeoutNanos" if "timeout" in field.name else "nanos"
+        return method("java.time.Duration", f"Values.{convert}({java})", java.removesuffix("Ns"))
     if field.kind == "h":
         return method(handle, java)
     if field.kind == "H":

@@ -9,7 +9,7 @@ from ._objects import Array
 from ._outcome import Outcome, path_text, tolerance_text
 from ._report import Report
 from ._tensor import tensor
-from ._time import nanoseconds
+from ._time import limit_ns
 from .vm import VirtualMachine
 
 
@@ -59,7 +59,7 @@ def compare(
     repeat: int = 0,
     keep_bytes: int = 2 << 30,
     save: str | os.PathLike[str] | None = None,
-    timeout: float = 0.0,
+    timeout: float | None = None,
     b_inputs: Sequence[Any] | None = None,
 ) -> Comparison:
     """Runs `function` of two programs on the same `inputs`, and compares what their operators read and write.
@@ -67,11 +67,11 @@ def compare(
     `rtol`, `atol`: a number for all real dtypes, or numbers by dtype, such as {"float16": 1e-2}. Default: the
     tolerances of PyTorch's assert_close. `repeat`: number of measured runs of each program, for `Comparison.times`.
     `keep_bytes`: limit of memory for copies of values. `save`: directory for a.npz and b.npz, the tensors around the
-    first difference. `timeout`: seconds; 0: no limit. The arguments are copied, so the programs may write to them. If
+    first difference. `timeout`: seconds; None: no limit. The arguments are copied, so the programs may write to them. If
     an object cannot be copied, `b` needs another one: `b_inputs` are the arguments of `b`. docs/compare.md says more.
     """
     options = {"repeat": repeat, "rtol": tolerance_text(rtol), "atol": tolerance_text(atol), "keep_bytes": keep_bytes,
-               "save_directory": path_text(save), "timeout_ns": nanoseconds("timeout", timeout), "equal_nan": int(equal_nan),
+               "save_directory": path_text(save), "timeout_ns": limit_ns("timeout", timeout), "equal_nan": int(equal_nan),
                "b_args": None if b_inputs is None else _kept(b_inputs)}
     report, times = _native.opd_compare(a, b, function, tuple(inputs), options)
     return Comparison(report, times)

@@ -10,7 +10,7 @@ from ._function import Function
 from ._module import Module
 from ._outcome import Outcome, path_text, tolerance_text
 from ._report import Report
-from ._time import nanoseconds
+from ._time import limit_ns
 
 
 class Replayed(Outcome):
@@ -52,7 +52,7 @@ def replay(
     rtol: float | Mapping[str, float] | None = None,
     atol: float | Mapping[str, float] | None = None,
     repeat: int = 0,
-    timeout: float = 0.0,
+    timeout: float | None = None,
     device: Device | None = None,
 ) -> Replayed:
     """Repeats a recorded call and compares the outcome. This runs the code in the file.
@@ -60,10 +60,10 @@ def replay(
     `module`: the program that runs instead of the recorded one. `instrument`: as for `VirtualMachine.set_instrument`.
     `minimise`: path for a recording of only the operator that fails, ends the process, or is the first that differs.
     `rtol`, `atol`: tolerances for results whose elements were kept, as for `compare`. `repeat`: number of measured
-    calls, for `Replayed.profile`. `timeout`: seconds; 0: no limit. `device`: replaces the first device of the recorded
+    calls, for `Replayed.profile`. `timeout`: seconds; None: no limit. `device`: replaces the first device of the recorded
     VM. docs/replay.md says more.
     """
     options = {"module": module, "instrument": None if instrument is None else Function(instrument),
                "minimise": path_text(minimise), "rtol": tolerance_text(rtol), "atol": tolerance_text(atol),
-               "repeat": repeat, "timeout_ns": nanoseconds("timeout", timeout), "device": device}
+               "repeat": repeat, "timeout_ns": limit_ns("timeout", timeout), "device": device}
     return Replayed(*_native.opd_replay(os.fspath(path), options))

@@ -11,3 +11,8 @@ def nanoseconds(name: str, amount: float, unit: float = 1e9) -> int:
     if not amount >= 0:
         raise ValueError(f"{name} must be at least 0, but is {amount!r}")
     return max(int(min(amount * unit, 2**63 - 1)), int(amount > 0))
+
+
+def limit_ns(name: str, seconds: float | None) -> int:
+    """Converts a limit of time to nanoseconds. None is no limit, which is 0 in C. 0 seconds are over at once."""
+    return 0 if seconds is None else max(1, nanoseconds(name, seconds))

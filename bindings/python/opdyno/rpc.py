@@ -25,7 +25,7 @@ from ._device import Device, device
 from ._errors import Code, Error
 from ._function import Function, named
 from ._module import Module
-from ._time import nanoseconds
+from ._time import limit_ns, nanoseconds
 from .vm import _watch_signals
 
 _Result = TypeVar("_Result")
@@ -204,7 +204,7 @@ class TrackerSession:
         max_retry: int = 5,
         session_constructor_args: Sequence[Any] | None = None,
         *,
-        wait: float = 0,
+        wait: float | None = None,
         secret: str | None = None,
         tls_ca: str | os.PathLike[str] | None = None,
         tls_fingerprint: str | None = None,
@@ -214,7 +214,7 @@ class TrackerSession:
 
         Requests with a greater `priority` are served first. `session_timeout`: seconds after which the
         server may end the session; 0: never. `max_retry`: number of attempts, because an assigned server may be lost.
-        `wait`: limit in seconds of the wait for the server, and for each later request of the session; 0: no limit.
+        `wait`: limit in seconds of the wait for the server, and for each later request of the session; None: no limit.
         `secret` and `tls_…`: as in `connect`; the tracker's messages are not encrypted.
         """
         _refuse_constructor(session_constructor_args)
@@ -222,7 +222,7 @@ class TrackerSession:
             "key": key,
             "priority": priority,
             "session_timeout_ns": nanoseconds("session_timeout", session_timeout),
-            "answer_timeout_ns": nanoseconds("wait", wait),
+            "answer_timeout_ns": limit_ns("wait", wait),
             "secret": secret,
             **_tls(tls_ca, tls_fingerprint, tls_name),
         }
@@ -269,8 +269,8 @@ def connect(
     session_constructor_args: Sequence[Any] | None = None,
     enable_logging: bool = False,
     *,
-    connect_timeout: float = 10,
-    answer_timeout: float = 0,
+    connect_timeout: float | None = 10,
+    answer_timeout: float | None = None,
     secret: str | None = None,
     tls_ca: str | os.PathLike[str] | None = None,
     tls_fingerprint: str | None = None,
@@ -279,7 +279,7 @@ def connect(
     """Begins a session with a server: `opdyno serve`, or `python -m tvm.exec.rpc_server`.
 
     `key`: the server's key. `session_timeout`: seconds after which the server may end the session; 0: never.
-    `connect_timeout`, `answer_timeout`: limits in seconds to connect, and to wait for each answer (0: no limit).
+    `connect_timeout`, `answer_timeout`: limits in seconds to connect, and to wait for each answer (None: no limit).
     `secret`: the secret of both sides (`opdyno serve --secret-file`), at least 16 bytes. Each side proves that it knows
     the secret, without sending it. With `tls_ca` or `tls_fingerprint`, the session uses TLS (`opdyno serve
     --tls-cert`). An authority of the file `tls_ca` (PEM) must have signed the server's certificate for `tls_name`, by
@@ -291,8 +291,8 @@ def connect(
     options = {
         "key": key,
         "session_timeout_ns": nanoseconds("session_timeout", session_timeout),
-        "connect_timeout_ns": nanoseconds("connect_timeout", connect_timeout),
-        "answer_timeout_ns": nanoseconds("answer_timeout", answer_timeout),
+        "connect_timeout_ns": limit_ns("connect_timeout", connect_timeout),
+        "answer_timeout_ns": limit_ns("answer_timeout", answer_timeout),
         "secret": secret,
         **_tls(tls_ca, tls_fingerprint, tls_name),
     }

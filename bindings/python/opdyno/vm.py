@@ -26,7 +26,7 @@ from ._function import Function, named
 from ._module import Module, load_module, module_of
 from ._objects import Array, brief
 from ._report import Report, Trace
-from ._time import nanoseconds
+from ._time import limit_ns
 from .profiling import Profiling, profile_options
 
 
@@ -250,7 +250,7 @@ class VirtualMachine(_native.CollectedHandle):
         """
         all_args, options = _call_arguments(args, kwargs)
         if timeout is not None:
-            options["timeout_ns"] = max(1, nanoseconds("timeout", timeout))
+            options["timeout_ns"] = limit_ns("timeout", timeout)
         options["cancel"] = cancel
         options["outputs"] = outputs
         return self._result(_native.opd_vm_call(self, func_name, all_args, options))

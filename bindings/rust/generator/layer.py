@@ -78,7 +78,9 @@ class Options:
         if field.is_flag:
             return name, "bool", [f"raw.{name} = {name}.into();"]
         if unit := UNITS.get(field.unit):
-            return name[:-3], "Duration", [f"raw.{name} = {name[:-3]}.as_{unit}().try_into().unwrap_or({rust_type(field.type)}::MAX);"]
+            # In C, a timeout of 0 is none. A duration of 0 is over at once.
+            amount = f"{name[:-3]}.as_{unit}(){'.max(1)' if 'timeout' in name else ''}"
+            return name[:-3], "Duration", [f"raw.{name} = {amount}.try_into().unwrap_or({rust_type(field.type)}::MAX);"]
         return name, plain(field.type), [f"raw.{name} = {name}{'.into()' if kind == 'd' else ''};"]
 
     def length(self, field):

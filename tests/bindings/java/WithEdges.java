@@ -80,8 +80,11 @@ final class WithEdges {
       RuntimeException thrown = First.failed(fails::call, RuntimeException.class, "half \ud800");
       First.check(thrown.getSuppressed()[0].getMessage().equals("half ?"), "what was thrown is whole, the error has a mark");
     }
-    try (Executable executable = Executable.assemble(".func main(x) {\n  ret %x\n}"); Program program = executable.toProgram(); Vm vm = program.vm()) {
+    try (Executable executable = Executable.assemble(".func main(x) {\n  ret %x\n}\n.func one(x) {\n  %t = call vm.builtin.make_tuple(%x)\n  ret %t\n}");
+        Program program = executable.toProgram();
+        Vm vm = program.vm()) {
       First.check(vm.call(CallOptions.create().timeout(Duration.ofSeconds(Long.MAX_VALUE)), "main", 5).equals(5L), "no time is too long");
+      First.failed(() -> vm.call(CallOptions.create().timeout(Duration.ZERO), "one", 5), OpdynoException.DeadlineExceeded.class, "deadline");
     }
   }
 }

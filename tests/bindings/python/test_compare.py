@@ -115,8 +115,10 @@ def test_a_device_is_compared_too():
 
 
 def test_time_limits_of_any_size():
-    with pytest.raises(TimeoutError, match="^A: |^while values were compared|deadline"):
-        compare("test.compare_one", "test.compare_more", timeout=1e-10)
+    for over in (1e-10, 0, 0.0):
+        with pytest.raises(TimeoutError, match="^A: |^while values were compared|deadline"):
+            compare("test.compare_one", "test.compare_more", timeout=over)
+    assert not compare("test.compare_one", "test.compare_more", timeout=None)
     assert not compare("test.compare_one", "test.compare_more", timeout=float("inf"))
     for wrong in (float("nan"), -1):
         with pytest.raises(ValueError, match=f"timeout must be at least 0, but is {wrong}"):

@@ -56,6 +56,8 @@ def test_options_of_both(vm, tmp_path):
     replayed = opdyno.replay(path, module=module, rtol={"float32": 1e-5}, atol=1e-5, timeout=60,
                              instrument=lambda function, name, before, result, *args: names.append(name))
     assert replayed and "test.replay_add" in names
+    with pytest.raises(TimeoutError, match="the deadline passed"):
+        opdyno.replay(path, module=module, timeout=0)
     moved = opdyno.replay(path, module=module, device=opdyno.cpu(1))
     assert moved and moved.report.calls[-2]["Value"] == "float32[4] on cpu:1"
     with pytest.raises(opdyno.Error, match="nothing can be minimised"):

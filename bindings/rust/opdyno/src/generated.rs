@@ -708,7 +708,7 @@ impl ModuleOptions<'_> {
             raw.inspect_only = inspect_only.into();
         }
         if let Some(build_timeout) = self.build_timeout {
-            raw.build_timeout_ms = build_timeout.as_millis().try_into().unwrap_or(i32::MAX);
+            raw.build_timeout_ms = build_timeout.as_millis().max(1).try_into().unwrap_or(i32::MAX);
         }
         Ok(raw)
     }
@@ -913,7 +913,7 @@ impl CallOptions<'_> {
             check_count("names", names.len(), num_args)?;
         }
         if let Some(timeout) = self.timeout {
-            raw.timeout_ns = timeout.as_nanos().try_into().unwrap_or(i64::MAX);
+            raw.timeout_ns = timeout.as_nanos().max(1).try_into().unwrap_or(i64::MAX);
         }
         if let Some(cancel) = self.cancel {
             raw.cancel = cancel.as_ptr();
@@ -1816,7 +1816,7 @@ impl CompareOptions<'_> {
             raw.save_directory = kept.text(save_directory)?;
         }
         if let Some(timeout) = self.timeout {
-            raw.timeout_ns = timeout.as_nanos().try_into().unwrap_or(i64::MAX);
+            raw.timeout_ns = timeout.as_nanos().max(1).try_into().unwrap_or(i64::MAX);
         }
         if let Some(cancel) = self.cancel {
             raw.cancel = cancel.as_ptr();
@@ -1980,7 +1980,7 @@ impl ReplayOptions<'_> {
             raw.atol = kept.text(atol)?;
         }
         if let Some(timeout) = self.timeout {
-            raw.timeout_ns = timeout.as_nanos().try_into().unwrap_or(i64::MAX);
+            raw.timeout_ns = timeout.as_nanos().max(1).try_into().unwrap_or(i64::MAX);
         }
         if let Some(cancel) = self.cancel {
             raw.cancel = cancel.as_ptr();
@@ -2222,13 +2222,13 @@ impl RpcConnectOptions<'_> {
             raw.key = kept.text(key)?;
         }
         if let Some(connect_timeout) = self.connect_timeout {
-            raw.connect_timeout_ns = connect_timeout.as_nanos().try_into().unwrap_or(i64::MAX);
+            raw.connect_timeout_ns = connect_timeout.as_nanos().max(1).try_into().unwrap_or(i64::MAX);
         }
         if let Some(answer_timeout) = self.answer_timeout {
-            raw.answer_timeout_ns = answer_timeout.as_nanos().try_into().unwrap_or(i64::MAX);
+            raw.answer_timeout_ns = answer_timeout.as_nanos().max(1).try_into().unwrap_or(i64::MAX);
         }
         if let Some(session_timeout) = self.session_timeout {
-            raw.session_timeout_ns = session_timeout.as_nanos().try_into().unwrap_or(i64::MAX);
+            raw.session_timeout_ns = session_timeout.as_nanos().max(1).try_into().unwrap_or(i64::MAX);
         }
         if let Some(secret) = self.secret {
             raw.secret = kept.text(secret)?;

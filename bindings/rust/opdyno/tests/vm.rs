@@ -93,6 +93,7 @@ fn calls_end_in_time_or_when_they_are_cancelled() -> Result<()> {
     assert_eq!(vm.call_with("plus", (40, 2)).timeout(Duration::from_secs(60)).run::<i64>()?, 42);
     let spin = |timeout| vm.call_with("spin", (1,)).timeout(timeout).run::<()>();
     expect(spin(Duration::from_millis(10)), Code::DeadlineExceeded, "");
+    expect(spin(Duration::ZERO), Code::DeadlineExceeded, "");
     assert_eq!(vm.call_with("plus", (40, 2)).timeout(Duration::MAX).run::<i64>()?, 42);
 
     let token = CancelToken::new()?;

@@ -283,6 +283,11 @@ final class Values implements AutoCloseable {
     }
   }
 
+  /** Converts a limit of time. In C, 0 is no limit; a duration of 0 is over at once. */
+  static long timeoutNanos(java.time.Duration time) {
+    return time.isZero() ? 1 : nanos(time);
+  }
+
   /** Returns the text's bytes with the 0 byte that C expects. */
   static byte[] utf8(String text) {
     if (text == null) return null;
