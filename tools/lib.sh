@@ -10,7 +10,7 @@ began=$SECONDS
 # Debian 12 names; Ubuntu 22.04 and newer have the same.
 build_packages=(g++ cmake ninja-build pkg-config libffi-dev libcjson-dev zlib1g-dev libssl-dev libvulkan-dev opencl-c-headers)
 test_packages=(libgtest-dev python3 ccache abigail-tools)
-optional_test_packages=(libpapi-dev lld ocl-icd-libopencl1 pocl-opencl-icd clinfo
+optional_test_packages=(libpapi-dev lld mold ocl-icd-libopencl1 pocl-opencl-icd clinfo
   libvulkan1 mesa-vulkan-drivers vulkan-tools glslang-tools) # tools/test skips tests of a missing package; with --full it fails
 cuda_packages=('cuda-toolkit[nvrtc,nvfatbin,cudart,cccl,crt,cupti,nvml]==13.5.0') # of PyPI: NVIDIA's compiler library, CUPTI and headers, which need no GPU
 sanitizer_packages=(clang-14 libclang-rt-14-dev)

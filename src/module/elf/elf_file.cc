@@ -157,13 +157,17 @@ void ElfFile::check_segment(const Elf64_Phdr &s, uint64_t offset) {
 }
 
 // The loader makes these pages read-only, so the library must not write to them later. They must be the front of a
-// writable segment, or all of it. In the latter case they may be rounded up to a page.
+// writable segment, or all of it. In the latter case they may be rounded up to a page. mold lets them begin with the
+// zeroed variables of threads, which lie before the segment but have no memory there.
 void ElfFile::check_relro(const Elf64_Phdr &s, uint64_t offset) {
   if (s.p_memsz == 0) return;
   const auto is_front = [&](const Elf64_Phdr &segment) {
-    if (s.p_vaddr != segment.p_vaddr || !(segment.p_flags & PF_W)) return false;
-    if (s.p_memsz <= segment.p_filesz || s.p_memsz == segment.p_memsz) return true;
-    const uint64_t excess = s.p_memsz - segment.p_memsz, end = s.p_vaddr + s.p_memsz;
+    if (s.p_vaddr / 4096 != segment.p_vaddr / 4096 || !(segment.p_flags & PF_W)) return false;
+    const uint64_t ahead = segment.p_vaddr - s.p_vaddr;  // huge if they begin within the segment
+    if (s.p_memsz <= ahead) return false;
+    const uint64_t bytes = s.p_memsz - ahead;
+    if (bytes <= segment.p_filesz || bytes == segment.p_memsz) return true;
+    const uint64_t excess = bytes - segment.p_memsz, end = s.p_vaddr + s.p_memsz;
     return segment.p_filesz == segment.p_memsz && excess < 65536 && end % 4096 == 0;
   };
   if (std::none_of(loaded_.begin(), loaded_.end(), is_front))

@@ -237,7 +237,19 @@ TEST(ElfSegments, RelroMustBeTheFrontOfAWritableSegment) {
       l.set<uint64_t>(relro + offsetof(Elf64_Phdr, p_memsz), bytes);
     };
   };
+  ASSERT_GE(d.p_vaddr % 4096, 8u);
+  const auto with_8_ahead = [&](uint64_t bytes) {
+    return [=](Library &l) {
+      l.set<uint64_t>(relro + offsetof(Elf64_Phdr, p_vaddr), d.p_vaddr - 8);
+      l.set<uint64_t>(relro + offsetof(Elf64_Phdr, p_memsz), bytes);
+    };
+  };
   expect_each(good_header(), {{SEGMENT(relro, p_vaddr, d.p_vaddr + 8), refused},
+                              {SEGMENT(relro, p_vaddr, d.p_vaddr - 4096), refused},
+                              {with_8_ahead(8), refused},
+                              {with_8_ahead(9), "accepted"},
+                              {with_8_ahead(d.p_filesz + 8), "accepted"},
+                              {with_8_ahead(d.p_filesz + 9), refused},
                               {SEGMENT(relro, p_memsz, d.p_filesz + 1), refused},
                               {SEGMENT(relro, p_memsz, d.p_filesz), "accepted"},
                               {SEGMENT(relro, p_memsz, d.p_memsz), "accepted"},
