@@ -24,14 +24,12 @@
 #include "base/log.h"
 #include "base/path_pattern.h"
 #include "base/signals.h"
-#include "control/requests.h"
 
 namespace opd {
 namespace {
 
 constexpr size_t kMostClients = 8;
 constexpr int64_t kMs = 1'000'000;
-
 constexpr int kBacklog = 16;
 
 class Descriptor {
@@ -63,15 +61,19 @@ int bind_to(int fd, const sockaddr_un &address) {
   return ::bind(fd, reinterpret_cast<const sockaddr *>(&address), sizeof address) == 0 ? 0 : errno;
 }
 
+void sleep_ns(int64_t ns) {
+  const timespec time{ns / 1'000'000'000, ns % 1'000'000'000};
+  nanosleep(&time, nullptr);
+}
+
 // A lock on the directory of a path. If two processes find the same stale socket, only one of them replaces it. If
 // another process keeps the lock, or the directory cannot be read, no lock is held.
 class DirectoryLock {
  public:
   explicit DirectoryLock(const std::string &path)
       : directory_(::open(directory_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-    constexpr timespec kMoment{0, 10'000'000};
     for (int turn = 0; turn < 20 && ::flock(directory_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; ++turn)
-      nanosleep(&kMoment, nullptr);
+      sleep_ns(10 * kMs);
   }
 
  private:
@@ -147,11 +149,6 @@ bool start_thread(const char *name, void *(*body)(void *), void *argument) noexc
   if (!start_library_thread(name, body, argument, thread)) return false;
   pthread_detach(thread);
   return true;
-}
-
-void sleep_ns(int64_t ns) {
-  const timespec time{ns / 1'000'000'000, ns % 1'000'000'000};
-  nanosleep(&time, nullptr);
 }
 
 // Root may inspect every process anyway.
@@ -236,25 +233,23 @@ class Server {
       place->server = this;
       return &*place;
     }
-    Connection refused(fd);
     send_control_error(
-        refused, is_ours ? "too many clients are connected to this process" : "this process belongs to another user");
+        fd, is_ours ? "too many clients are connected to this process" : "this process belongs to another user");
     ::close(fd);
     return nullptr;
   }
 
   static void *serve(void *given) {
     auto &client = *static_cast<Client *>(given);
-    Connection connection(client.fd);
     const auto start = [&client](const RecordingOptions &options) -> Recording & {
       const std::scoped_lock lock(client.server->guard_);
       client.recording = Recording::start(options);
       return *client.recording;
     };
     try {
-      serve_control(connection, start, client.server->write_);
-    } catch (const Exception &e) { send_control_error(connection, e.error()->message); } catch (...) {
-      send_control_error(connection, "out of memory");
+      serve_control(client.fd, start, client.server->write_);
+    } catch (const Exception &e) { send_control_error(client.fd, e.error()->message); } catch (...) {
+      send_control_error(client.fd, "out of memory");
     }
     client.server->close(client);
     return nullptr;

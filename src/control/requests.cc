@@ -1,24 +1,27 @@
-#include "control/requests.h"
-
+// Handles requests of the control socket's clients: for a recording, or for the operators' activity second by second.
+// docs/tracing.md describes the protocol.
 #include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <string>
 
+#include "base/byte_sink.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/json_document.h"
 #include "base/json_writer.h"
+#include "control/control.h"
 #include "trace_views/key_averages.h"
 #include "trace_views/trace_report.h"
 
 namespace opd {
 
-// ---- the connection
-
 namespace {
+
+// ---- the connection
 
 constexpr uint64_t kPatienceNs = 30'000'000'000;  // longest wait for a client that does not read
 
@@ -36,63 +39,90 @@ short poll_until(int fd, short events, uint64_t until_ns) {
   }
 }
 
-}  // namespace
+// One client of the control socket. It sends lines of JSON, and receives lines of JSON and bytes that a line announces.
+// All sizes and waits are bounded, because a client may send anything, send slowly, or stop reading.
+class Connection {
+ public:
+  explicit Connection(int fd) : fd_(fd) {}
+  Connection(const Connection &) = delete;
 
-Connection::Waited Connection::wait(uint64_t until_ns) {
-  for (;;) {
-    if (received_.find('\n') != std::string::npos) return Waited::kLine;
-    require(received_.size() < kMostLine, "a request has at most ", kMostLine, " bytes");
-    const short found = poll_until(fd_, has_ended_ ? 0 : POLLIN, until_ns);
-    if (!found) return Waited::kTime;
-    if (found & POLLIN) receive();
-    else return Waited::kGone;
-    if (found & POLLHUP && received_.find('\n') == std::string::npos && has_ended_) return Waited::kGone;
+  enum class Waited { kLine, kGone, kTime };
+  // Waits for a line, for the end of the connection, or until `until_ns` of monotonic_ns(). A client that only stops
+  // sending is still connected. Throws OPD_INVALID_ARGUMENT if the line is too long.
+  Waited wait(uint64_t until_ns) {
+    for (;;) {
+      if (received_.find('\n') != std::string::npos) return Waited::kLine;
+      require(received_.size() < kMostLine, "a request has at most ", kMostLine, " bytes");
+      const short found = poll_until(fd_, has_ended_ ? 0 : POLLIN, until_ns);
+      if (!found) return Waited::kTime;
+      if (found & POLLIN) receive();
+      else return Waited::kGone;
+      if (found & POLLHUP && received_.find('\n') == std::string::npos && has_ended_) return Waited::kGone;
+    }
   }
-}
 
-void Connection::receive() {
-  char block[kMostLine];
-  const ssize_t got = ::recv(fd_, block, kMostLine - received_.size(), MSG_DONTWAIT);
-  if (got > 0) received_.append(block, static_cast<size_t>(got));
-  else if (got == 0 || (errno != EAGAIN && errno != EINTR)) has_ended_ = true;
-}
-
-std::string Connection::take_line() {
-  const size_t end = received_.find('\n');
-  std::string line = received_.substr(0, end);
-  received_.erase(0, end + 1);
-  return line;
-}
-
-void Connection::send(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent > 0) bytes.remove_prefix(static_cast<size_t>(sent));
-    else if (errno == EAGAIN && !poll_until(fd_, POLLOUT, monotonic_ns() + kPatienceNs))
-      fail(OPD_IO, "the client does not read");
-    else if (errno != EAGAIN && errno != EINTR) fail(OPD_IO, "the client is gone");
+  // Call it after kLine. Returns the line without its break.
+  std::string take_line() {
+    const size_t end = received_.find('\n');
+    std::string line = received_.substr(0, end);
+    received_.erase(0, end + 1);
+    return line;
   }
-}
 
-void PieceSink::put(const void *data, size_t size) {
-  for (std::string_view rest(static_cast<const char *>(data), size); !rest.empty();) {
-    const size_t fits = std::min(kPiece - piece_.size(), rest.size());
-    piece_.append(rest.substr(0, fits));
-    rest.remove_prefix(fits);
-    if (piece_.size() == kPiece) finish();
+  // Throws OPD_IO if the client is gone, or has read nothing for half a minute.
+  void send(std::string_view bytes) const {
+    while (!bytes.empty()) {
+      const ssize_t sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (sent > 0) bytes.remove_prefix(static_cast<size_t>(sent));
+      else if (errno == EAGAIN && !poll_until(fd_, POLLOUT, monotonic_ns() + kPatienceNs))
+        fail(OPD_IO, "the client does not read");
+      else if (errno != EAGAIN && errno != EINTR) fail(OPD_IO, "the client is gone");
+    }
   }
-}
+  void send_line(std::string line) const { send(line += '\n'); }
 
-void PieceSink::finish() {
-  if (piece_.empty()) return;
-  connection_.send_line(concat("{\"bytes\":", piece_.size(), "}"));
-  connection_.send(piece_);
-  piece_.clear();
-}
+ private:
+  static constexpr size_t kMostLine = 4096;  // bytes of a request
+
+  void receive() {
+    char block[kMostLine];
+    const ssize_t got = ::recv(fd_, block, kMostLine - received_.size(), MSG_DONTWAIT);
+    if (got > 0) received_.append(block, static_cast<size_t>(got));
+    else if (got == 0 || (errno != EAGAIN && errno != EINTR)) has_ended_ = true;
+  }
+
+  const int fd_;
+  bool has_ended_ = false;  // the other side sends nothing more, so only the end of the connection can follow
+  std::string received_;
+};
+
+// Sends data in pieces: a line {"bytes":N}, then N bytes.
+class PieceSink final : public ByteSink {
+ public:
+  explicit PieceSink(const Connection &connection) : connection_(connection) {}
+  void finish() {  // call it after the last byte
+    if (piece_.empty()) return;
+    connection_.send_line(concat("{\"bytes\":", piece_.size(), "}"));
+    connection_.send(piece_);
+    piece_.clear();
+  }
+
+ private:
+  static constexpr size_t kPiece = 64 << 10;
+  void put(const void *data, size_t size) override {
+    for (std::string_view rest(static_cast<const char *>(data), size); !rest.empty();) {
+      const size_t fits = std::min(kPiece - piece_.size(), rest.size());
+      piece_.append(rest.substr(0, fits));
+      rest.remove_prefix(fits);
+      if (piece_.size() == kPiece) finish();
+    }
+  }
+
+  const Connection &connection_;
+  std::string piece_;
+};
 
 // ---- requests
-
-namespace {
 
 constexpr uint64_t kRequestNs = 10'000'000'000;  // longest wait for a client's request
 constexpr double kMostSeconds = 86'400, kLeastInterval = 0.01;
@@ -253,14 +283,15 @@ std::string interval_json(const Trace &trace, uint64_t from, uint64_t to) {
   uint64_t all = 0;
   for (const Activity &row : rows) all += row.self_ticks;
   JsonWriter json;
-  json.begin_object()
-      .key("interval")
-      .begin_object()
-      .key("ns")
-      .value(ns(to - from))
-      .key("threads")
-      .value(trace.parts.tracks.size());
-  json.key("recorded_ns").value(ns(all)).key("dropped").value(trace.num_dropped()).key("rows").begin_array();
+  json.begin_object().key("interval").begin_object().key("ns").value(ns(to - from));
+  json.key("threads")
+      .value(trace.parts.tracks.size())
+      .key("recorded_ns")
+      .value(ns(all))
+      .key("dropped")
+      .value(trace.num_dropped())
+      .key("rows")
+      .begin_array();
   for (const Activity &row : std::span(rows).first(std::min(rows.size(), kMostRows))) {
     json.begin_object().key("name").value(joined_name(*row.event)).key("kind").value(kind_text(row.event->kind));
     json.key("count").value(row.count);
@@ -293,7 +324,8 @@ void show_activity(Connection &connection, const ControlRequest &request, const 
 
 }  // namespace
 
-void serve_control(Connection &connection, const StartRecording &start, WriteTrace write) {
+void serve_control(int fd, const StartRecording &start, WriteTrace write) {
+  Connection connection(fd);
   switch (connection.wait(monotonic_ns() + kRequestNs)) {
     case Connection::Waited::kTime:
       fail(OPD_DEADLINE_EXCEEDED, "no request came within ", kRequestNs / 1'000'000'000, " s");
@@ -308,8 +340,8 @@ void serve_control(Connection &connection, const StartRecording &start, WriteTra
   else show_activity(connection, request, start);
 }
 
-void send_control_error(Connection &connection, std::string_view message) noexcept try {
-  connection.send_line(concat("{\"error\":", json_string(message), "}"));
+void send_control_error(int fd, std::string_view message) noexcept try {
+  Connection(fd).send_line(concat("{\"error\":", json_string(message), "}"));
 } catch (...) {}
 
 }  // namespace opd
