@@ -5,8 +5,6 @@
 #include <numeric>
 
 #include "base/text.h"
-#include "stats/distributions.h"
-#include "value/value.h"
 
 namespace opd {
 namespace {

@@ -49,16 +49,6 @@ class Copy {
   std::vector<Cells> cells_;  // the cells of each column
 };
 
-std::string_view text_at(const Report &report, const Column *column, size_t row) {
-  const Metric metric = column ? column->at(row) : Metric();
-  return metric.is_text() ? report.text(metric.text()) : std::string_view();
-}
-
-double microseconds_at(const Column *column, size_t row) {
-  const Metric metric = column ? column->at(row) : Metric();
-  return metric.is_number() ? metric.number() : 0;
-}
-
 Metric ratio(double number) { return Metric::of_number(MetricKind::kRatio, number); }
 
 }  // namespace
@@ -68,14 +58,19 @@ Ref<Report> with_roofline(const Report &report, const MachinePeak &peak) {
     if (report.find_column(name)) fail(OPD_ALREADY_EXISTS, "the report has a column \"", name, "\" already");
   Copy copy(report);
   ReportBuilder &builder = copy.builder();
-  const Column *names = report.find_column("Name"), *shapes = report.find_column("Argument Shapes"),
-               *durations = report.find_column("Duration (us)");
+  Cells names(report.find_column("Name")), shapes(report.find_column("Argument Shapes")),
+      durations(report.find_column("Duration (us)"));
   const bool has_bytes = report.find_column(kBytes) != nullptr;  // profiles with details have it
   std::map<std::pair<std::string_view, std::string_view>, OperatorCost> known;
   for (size_t row = 0; row < report.num_rows(); ++row) {
     copy.begin_row(row);
     if (report.row_kind(row) != RowKind::kCall) continue;
-    const std::pair key(text_at(report, names, row), text_at(report, shapes, row));
+    const auto text_in = [&](Cells &cells) {
+      const Metric metric = cells.at(row);
+      return metric.is_text() ? report.text(metric.text()) : std::string_view();
+    };
+    const Metric duration = durations.at(row);
+    const std::pair key(text_in(names), text_in(shapes));
     auto place = known.find(key);
     if (place == known.end()) place = known.emplace(key, operator_cost(key.first, key.second)).first;
     const OperatorCost &cost = place->second;
@@ -83,7 +78,7 @@ Ref<Report> with_roofline(const Report &report, const MachinePeak &peak) {
       builder.set(builder.column(kBytes), {MetricKind::kBytes, static_cast<uint64_t>(cost.bytes)});
     if (!cost.flop) continue;
     builder.set(builder.column(kFlop), Metric::of_count(static_cast<int64_t>(*cost.flop)));
-    const double us = microseconds_at(durations, row), speed = us > 0 ? *cost.flop / us / 1e3 : 0;
+    const double us = duration.is_number() ? duration.number() : 0, speed = us > 0 ? *cost.flop / us / 1e3 : 0;
     if (us > 0) builder.set(builder.column(kSpeed), ratio(speed));
     if (cost.bytes <= 0) continue;
     const double intensity = *cost.flop / cost.bytes;

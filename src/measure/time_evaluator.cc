@@ -266,7 +266,7 @@ double TimeEvaluator::measure(LoadThreads &callers, std::vector<double> &seconds
       const double wanted = static_cast<double>(plan_.min_repeat_ms) / (duration_ms / number) + 1;
       plan_.number = static_cast<int64_t>(std::min(std::max(wanted, number * 1.618), static_cast<double>(kMostCalls)));
     }
-    flush_caches();
+    if (!flush_from_.empty()) std::memcpy(flush_to_.data(), flush_from_.data(), flush_from_.size());
     spans = &callers.round(plan_.number);
     duration_ms = elapsed(*spans) * 1e3;
     zeros += duration_ms == 0;
@@ -274,10 +274,6 @@ double TimeEvaluator::measure(LoadThreads &callers, std::vector<double> &seconds
   for (const LoadThreads::Span &span : *spans)
     seconds.push_back(static_cast<double>(span.duration_ns) / 1e9 / static_cast<double>(plan_.number));
   return duration_ms / 1e3;
-}
-
-void TimeEvaluator::flush_caches() {
-  if (!flush_from_.empty()) std::memcpy(flush_to_.data(), flush_from_.data(), flush_from_.size());
 }
 
 }  // namespace opd

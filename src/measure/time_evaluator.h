@@ -34,7 +34,6 @@ class TimeEvaluator final : public Object {
  private:
   void warm_up(LoadThreads &callers, Benchmark::Course &course) const;
   double measure(LoadThreads &callers, std::vector<double> &seconds);
-  void flush_caches();
 
   Ref<Function> function_;
   EvaluatorOptions plan_;  // `number` grows over time

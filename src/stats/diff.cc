@@ -71,10 +71,6 @@ std::string_view verdict_name(Verdict verdict) {
   return kNames[static_cast<size_t>(verdict)];
 }
 
-bool DiffOperator::is_slower_by_more_than(double limit) const {
-  return verdict == Verdict::regression && std::expm1(shift) > limit;
-}
-
 Ref<Diff> Diff::of_times(std::span<const double> before, std::span<const double> after, DiffOptions options) {
   auto diff = make_object<Diff>(std::move(options));
   DiffOperator &call = diff->operators.emplace_back();
@@ -190,7 +186,8 @@ void Diff::judge_importance() {
     one.effect = before > 0 ? (or_0(one.after_median) - or_0(one.before_median)) / before : NAN;
     one.decides =
         one.is_tested() && (one.share >= options.min_share || one.kind == DiffRow::kTotal || operators.size() == 1);
-    one.fails = options.fail_above >= 0 && one.decides && one.is_slower_by_more_than(options.fail_above);
+    one.fails = options.fail_above >= 0 && one.decides && one.verdict == Verdict::regression &&
+                std::expm1(one.shift) > options.fail_above;
   }
 }
 

@@ -56,7 +56,6 @@ struct DiffOperator {
   double effect = 0;  // its change relative to the total before
   bool decides = false, fails = false;
   bool is_tested() const { return !before.values.empty() && !after.values.empty(); }
-  bool is_slower_by_more_than(double limit) const;
 };
 
 struct Diff : Object {

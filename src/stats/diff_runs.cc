@@ -76,18 +76,9 @@ struct RunRow {
 
 class RunReader {
  public:
-  struct Side {
-    RunValues DiffOperator::*values;
-    std::vector<int64_t> Diff::*turns;
-    std::vector<double> Diff::*program_calls;
-    std::string_view name;
-  };
-  RunReader(Diff &diff, const Side &side)
-      : diff_(diff),
-        side_(side.values),
-        turns_(diff.*side.turns),
-        program_calls_(diff.*side.program_calls),
-        side_name_(side.name) {}
+  RunReader(Diff &diff, RunValues DiffOperator::*side, std::vector<int64_t> &turns, std::vector<double> &program_calls,
+            std::string_view name)
+      : diff_(diff), side_(side), turns_(turns), program_calls_(program_calls), side_name_(name) {}
 
   // Adds a report. Its runs follow those of earlier reports.
   void add(const Report &report) {
@@ -176,9 +167,9 @@ void RunValues::add(uint32_t run, double value, double num_calls) {
 Ref<Diff> Diff::of_reports(std::span<const Report *const> before, std::span<const Report *const> after,
                            DiffOptions options) {
   auto diff = make_object<Diff>(std::move(options));
-  RunReader old_runs(*diff, {&DiffOperator::before, &Diff::turns_before, &Diff::program_calls_before, "before"});
+  RunReader old_runs(*diff, &DiffOperator::before, diff->turns_before, diff->program_calls_before, "before");
   for (const Report *report : before) old_runs.add(*report);
-  RunReader new_runs(*diff, {&DiffOperator::after, &Diff::turns_after, &Diff::program_calls_after, "after"});
+  RunReader new_runs(*diff, &DiffOperator::after, diff->turns_after, diff->program_calls_after, "after");
   for (const Report *report : after) new_runs.add(*report);
   diff->add_computed_rows();
   diff->divide_by_program_calls();

@@ -179,31 +179,29 @@ void SerialFit::set(size_t i, double difference, double variance, double squares
   log_likelihood_[i] = log_determinant - freedom_ / 2 * std::log(squares);
 }
 
+// If all values are equal, there is no scale: rounding errors in their squares are not noise.
+template <class Fit>
+void SerialFit::for_each_phi(const Fit &fit) {
+  if (!is_informative()) return;
+  for (size_t i = 0; i < Grid::kSize; ++i) fit(i, Grid::kPhi[i]);
+  for (size_t i = 0; i < Grid::kSize; ++i)
+    if (!std::isfinite(log_likelihood_[i]) || !(standard_error_[i] > 1e-13 * std::abs(difference_[i]))) freedom_ = 0;
+}
+
 SerialFit::SerialFit(std::span<const double> before, std::span<const double> after)
     : freedom_(static_cast<double>(before.size() + after.size()) - 2) {
-  for (size_t i = 0; i < Grid::kSize && is_informative(); ++i) {
-    const double phi = Grid::kPhi[i];
+  for_each_phi([&](size_t i, double phi) {
     const Mean a(before, phi), b(after, phi);
     set(i, b.value - a.value, 1 / a.information + 1 / b.information, a.squares + b.squares,
         std::log(1 - phi * phi) - std::log(a.information * b.information) / 2);
-  }
-  finish();
+  });
 }
 
 SerialFit::SerialFit(std::span<const double> differences) : freedom_(static_cast<double>(differences.size()) - 1) {
-  for (size_t i = 0; i < Grid::kSize && is_informative(); ++i) {
-    const double phi = Grid::kPhi[i];
+  for_each_phi([&](size_t i, double phi) {
     const Mean mean(differences, phi);
     set(i, mean.value, 1 / mean.information, mean.squares, (std::log(1 - phi * phi) - std::log(mean.information)) / 2);
-  }
-  finish();
-}
-
-// If all values are equal, there is no scale: rounding errors in their squares are not noise.
-void SerialFit::finish() {
-  if (!is_informative()) return;
-  for (size_t i = 0; i < Grid::kSize; ++i)
-    if (!std::isfinite(log_likelihood_[i]) || !(standard_error_[i] > 1e-13 * std::abs(difference_[i]))) freedom_ = 0;
+  });
 }
 
 Grid::Weights SerialFit::posterior(const Weights &prior) const {

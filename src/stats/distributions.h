@@ -83,7 +83,8 @@ class SerialFit {
 
  private:
   void set(size_t i, double difference, double information, double squares, double log_determinant);
-  void finish();
+  template <class Fit>
+  void for_each_phi(const Fit &fit);
 
   double freedom_ = 0;  // degrees of freedom of the t-tests
   std::array<double, AutocorrelationGrid::kSize> log_likelihood_{}, difference_{}, standard_error_{};

@@ -187,7 +187,7 @@ std::string HttpServer::answer_to(std::string_view request) const {
     return answer_text(refusal("405 Method Not Allowed", "Only GET and HEAD are answered."), true,
                        "Allow: GET, HEAD\r\n");
   const std::string_view target = line.substr(first + 1, second - first - 1);
-  const HttpAnswer given = answer_({target.substr(0, target.find('?')), header_in(head, "accept")});
+  const HttpAnswer given = answer_(target.substr(0, target.find('?')), header_in(head, "accept"));
   return answer_text(given, method == "GET");
 }
 

@@ -44,11 +44,6 @@ inline std::string_view header_in(std::string_view head, std::string_view name) 
 
 // ---- the server
 
-struct HttpRequest {
-  std::string_view path;    // path of the target, without the query
-  std::string_view accept;  // value of the header; "" if missing
-};
-
 struct HttpAnswer {
   std::string status;  // "200 OK"
   std::string type;    // type of the body
@@ -58,7 +53,8 @@ struct HttpAnswer {
 // Answers GET and HEAD, and closes each connection. One thread waits for all clients at once.
 class HttpServer {
  public:
-  using Answer = std::function<HttpAnswer(const HttpRequest &)>;
+  // `path`: of the target, without the query. `accept`: value of the header; "" if missing.
+  using Answer = std::function<HttpAnswer(std::string_view path, std::string_view accept)>;
   explicit HttpServer(Answer answer) : answer_(std::move(answer)) {}
   ~HttpServer() { close_all(); }
   HttpServer(const HttpServer &) = delete;

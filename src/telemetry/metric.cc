@@ -28,8 +28,8 @@ const std::string &label_of(NameId name) {
 }
 }  // namespace
 
-template <class Row, class Name>
-Row &CallMetrics::row_of(Table<Row> &table, uint64_t key, const Name &name) {
+template <class Name>
+CallMetrics::Row &CallMetrics::row_of(Table &table, uint64_t key, const Name &name) {
   const auto found = table.places.find(key);
   if (found != table.places.end()) return table.rows[found->second];
   if (table.places.size() < max_series_) {
@@ -51,18 +51,16 @@ void CallMetrics::add(const TraceParts &parts) {
   for (const TraceTrack &track : parts.tracks) {
     for (const Event *run : track.runs) {
       if (run->is_open) continue;
-      Function &row = row_of(functions_, uint64_t{run->location} << 32 | run->name, [run]() -> Labels {
+      Row &row = row_of(functions_, uint64_t{run->location} << 32 | run->name, [run]() -> Labels {
         return {{"program", label_of(run->location)}, {"function", label_of(run->name)}};
       });
       row.durations.add(parts.duration_ns(length_ticks(*run)) / 1e9);
       if (failure_of(*run).data()) ++row.errors;
     }
     for (const Event *call : track.calls) {
-      Operator &row = row_of(operators_, call->name, [call]() -> Labels {
-        return {{"operator", label_of(call->name)}};
-      });
-      ++row.count;
-      row.seconds += parts.duration_ns(length_ticks(*call)) / 1e9;
+      Row &row = row_of(operators_, call->name, [call]() -> Labels { return {{"operator", label_of(call->name)}}; });
+      ++row.durations.count;
+      row.durations.sum += parts.duration_ns(length_ticks(*call)) / 1e9;
       if (!error_of(*call).empty()) ++row.errors;
     }
   }
@@ -73,7 +71,7 @@ void CallMetrics::write(std::vector<Series> &all, bool per_operator) const {
   Series calls{"opdyno_calls", "opdyno.calls", "{call}", "Calls of functions of programs that have ended.", kCounter};
   Series errors{"opdyno_call_errors", "opdyno.call.errors", "{call}", "Calls that ended with an error.", kCounter};
   Series durations{"opdyno_call_duration_seconds", "opdyno.call.duration", "s", "How long calls took.", kHistogram};
-  for (const Function &row : functions_.rows) {
+  for (const Row &row : functions_.rows) {
     calls.points.push_back({row.labels, static_cast<double>(row.durations.count)});
     errors.points.push_back({row.labels, static_cast<double>(row.errors)});
     durations.points.push_back({row.labels, 0, row.durations});
@@ -85,10 +83,10 @@ void CallMetrics::write(std::vector<Series> &all, bool per_operator) const {
                   kCounter};
     Series seconds{"opdyno_operator_seconds", "opdyno.operator.time", "s", "Time in operators, with what they call.",
                    kCounter};
-    for (const Operator &row : operators_.rows) {
-      count.points.push_back({row.labels, static_cast<double>(row.count)});
+    for (const Row &row : operators_.rows) {
+      count.points.push_back({row.labels, static_cast<double>(row.durations.count)});
       failed.points.push_back({row.labels, static_cast<double>(row.errors)});
-      seconds.points.push_back({row.labels, row.seconds});
+      seconds.points.push_back({row.labels, row.durations.sum});
     }
     for (Series *series : {&count, &failed, &seconds}) all.push_back(std::move(*series));
   }
@@ -244,11 +242,6 @@ std::string prometheus_text(const std::vector<Series> &all, bool open_metrics) {
   Writer writer(open_metrics);
   for (const Series &series : all) writer.add(series);
   return writer.take();
-}
-
-const char *prometheus_type(bool open_metrics) {
-  return open_metrics ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
-                      : "text/plain; version=0.0.4; charset=utf-8";
 }
 
 }  // namespace opd

@@ -49,7 +49,6 @@ inline Series single(const char *name, const char *otlp_name, const char *unit, 
 
 // Writes either of Prometheus's text formats: "text/plain; version=0.0.4" or OpenMetrics 1.0.
 std::string prometheus_text(const std::vector<Series> &all, bool open_metrics);
-const char *prometheus_type(bool open_metrics);
 
 // Adds metrics of this process, named as by other clients of Prometheus.
 void add_process_metrics(std::vector<Series> &all);
@@ -66,29 +65,22 @@ class CallMetrics {
   void write(std::vector<Series> &all, bool per_operator) const;
 
  private:
-  struct Function {
+  struct Row {
     Labels labels;
     uint64_t errors = 0;
-    DurationHistogram durations = {};
+    DurationHistogram durations = {};  // of operators only the number and the sum
   };
-  struct Operator {
-    Labels labels;
-    uint64_t count = 0, errors = 0;
-    double seconds = 0;
-  };
-  template <class Row>
   struct Table {
     std::vector<Row> rows;
     std::unordered_map<uint64_t, size_t> places;
     size_t other = SIZE_MAX;  // row for values without room; SIZE_MAX: none
   };
 
-  template <class Row, class Name>
-  Row &row_of(Table<Row> &table, uint64_t key, const Name &name);
+  template <class Name>
+  Row &row_of(Table &table, uint64_t key, const Name &name);
 
   const size_t max_series_;
-  Table<Function> functions_;
-  Table<Operator> operators_;
+  Table functions_, operators_;
   uint64_t num_folded_ = 0;  // calls counted under the labels "other"
 };
 

@@ -76,10 +76,10 @@ void complete_settings(TelemetrySettings &settings) {
     settings.otlp = variable("OTEL_EXPORTER_OTLP_ENDPOINT");
   if (settings.headers.empty())
     settings.headers = read_pairs(variable("OTEL_EXPORTER_OTLP_HEADERS"), "OTEL_EXPORTER_OTLP_HEADERS");
-  for (const auto &[name, value] : settings.headers)
+  for (const auto &[name, value] : settings.headers) {
     for (const char c : name + value) require(c >= ' ' && c != 0x7F, "the header ", name, " has a control character");
-  for (const auto &[name, value] : settings.headers)
     require(name.find_first_of(": \t") == name.npos, "\"", name, "\" is not a name of a header");
+  }
 
   if (settings.service_name.empty()) {
     const auto found =

@@ -78,9 +78,6 @@ SentSpan::TraceId SpanMaker::own_trace(uint64_t run) const {
   return trace;
 }
 
-// Numbers of runs are below 2^63, so these ids differ from theirs.
-SentSpan::Id SpanMaker::next_id() { return run_id(~num_ids_++); }
-
 void SpanMaker::add(const TraceParts &parts) {
   for (const TraceTrack &track : parts.tracks) {
     if (per_operator_) keep_operators(parts, track);
@@ -181,7 +178,7 @@ void SpanMaker::add_operators(const Event &run, const SentSpan &of_run) {
   for (Operator &call : calls) {
     while (!around.empty() && around.back().end <= call.begin) around.pop_back();
     call.span.trace = of_run.trace;
-    call.span.id = next_id();
+    call.span.id = run_id(~num_ids_++);  // differs from the ids of runs, whose numbers are below 2^63
     call.span.program = of_run.program;
     call.span.parent = around.empty() ? of_run.id : around.back().id;
     around.push_back({call.end, call.span.id});

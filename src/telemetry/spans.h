@@ -80,7 +80,6 @@ class SpanMaker {
   std::vector<Operator> take_operators(uint64_t run);  // those kept for the run
   SentSpan::Id run_id(uint64_t run) const;
   SentSpan::TraceId own_trace(uint64_t run) const;
-  SentSpan::Id next_id();
 
   const bool per_operator_;
   SpanQueue &queue_;

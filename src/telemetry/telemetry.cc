@@ -12,7 +12,6 @@
 #include "base/signals.h"
 #include "base/static_guard.h"
 #include "device/memory/device_memory.h"
-#include "telemetry/spans.h"
 #include "value/dtype.h"
 #include "vm/vm.h"
 
@@ -89,7 +88,7 @@ struct TelemetrySessions {
 TelemetrySession::TelemetrySession(TelemetrySettings settings)
     : settings_(std::move(settings)),
       since_ns_(unix_ns()),
-      server_([this](const HttpRequest &request) { return answer(request); }),
+      server_([this](std::string_view path, std::string_view accept) { return answer(path, accept); }),
       generation_(fork_generation()),
       calls_(settings_.max_series),
       queue_(settings_.max_queue),
@@ -253,15 +252,17 @@ void TelemetrySession::serve() noexcept {
   server_.close_all();
 }
 
-HttpAnswer TelemetrySession::answer(const HttpRequest &request) {
-  if (request.path != "/metrics")
+HttpAnswer TelemetrySession::answer(std::string_view path, std::string_view accept) {
+  if (path != "/metrics")
     return {"404 Not Found", "text/plain; charset=utf-8", "There is nothing here. Metrics are at /metrics.\n"};
   {
     const std::scoped_lock lock(guard_);
     ++stats_.scrapes;
   }
-  const bool open_metrics = request.accept.find("application/openmetrics-text") != request.accept.npos;
-  return {"200 OK", prometheus_type(open_metrics), text(open_metrics)};
+  const bool open_metrics = accept.find("application/openmetrics-text") != accept.npos;
+  const char *const type = open_metrics ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+                                        : "text/plain; version=0.0.4; charset=utf-8";
+  return {"200 OK", type, text(open_metrics)};
 }
 
 // ---- the metrics

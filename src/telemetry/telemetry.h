@@ -56,7 +56,7 @@ class TelemetrySession : public std::enable_shared_from_this<TelemetrySession> {
   std::vector<Series> metrics();
   void note_result(const HttpPost::Result &result);
   void forget() noexcept;  // called in a forked child
-  HttpAnswer answer(const HttpRequest &request);
+  HttpAnswer answer(std::string_view path, std::string_view accept);
 
   TelemetrySettings settings_;
   const int64_t since_ns_;
