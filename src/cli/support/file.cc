@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -13,6 +14,7 @@
 #include <memory>
 
 #include "cli/support/failure.h"
+#include "cli/support/signal_text.h"
 #include "cli/support/text.h"
 
 namespace opd::cli {
@@ -29,12 +31,6 @@ void check_size(const struct stat &status, const std::string &path) {
                                     " bytes, more than half of this machine's memory"));
 }
 
-// Waits for data on a pipe that was opened non-blocking.
-void wait_for_more(int fd) {
-  pollfd waiting = {fd, POLLIN, 0};
-  poll(&waiting, 1, -1);
-}
-
 std::string read_all(int fd, const std::string &path) {
   struct stat status {};
   const bool is_regular = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
@@ -44,8 +40,9 @@ std::string read_all(int fd, const std::string &path) {
   for (;;) {
     const ssize_t got = read(fd, block.data(), block.size());
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && errno == EAGAIN) {
-      wait_for_more(fd);
+    if (got < 0 && errno == EAGAIN) {  // a pipe that was opened non-blocking
+      pollfd waiting = {fd, POLLIN, 0};
+      poll(&waiting, 1, -1);
       continue;
     }
     if (got < 0) fail_errno("read", path, errno);
@@ -55,6 +52,21 @@ std::string read_all(int fd, const std::string &path) {
                     cat("cannot read ", path, ": it brings more than 1 GiB, and its end is not in sight"));
     content.append(block, 0, static_cast<size_t>(got));
   }
+}
+
+// Files of /proc report the size 0, so they are read until they end. With O_NONBLOCK, a FIFO without a writer does not
+// block.
+std::string begin_of(const std::string &path, size_t least) {
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  std::string text;
+  char bytes[4096];
+  while (file && text.size() < least) {
+    const ssize_t count = read(file.get(), bytes, sizeof bytes);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    text.append(bytes, static_cast<size_t>(count));
+  }
+  return text;
 }
 
 }  // namespace
@@ -87,6 +99,11 @@ std::string read_file(const std::string &path) {
 void write_file(const std::string &path, std::string_view content) {
   if (path == "-") return print(content);
   opdyno::write_file(path, content);
+}
+
+std::string first_bytes(const std::string &path) {
+  std::error_code error;  // reading a pipe would take bytes from its reader
+  return std::filesystem::is_regular_file(path, error) ? begin_of(path, 4096) : "";
 }
 
 std::string suffix_of(const std::string &path) { return lower_case(std::filesystem::path(path).extension().string()); }
@@ -128,6 +145,70 @@ int wait_for(pid_t child) {
 
 bool has_terminal() { return isatty(STDERR_FILENO) == 1; }
 
+namespace {
+
+// ---- the handler of SIGBUS: all code here runs in it, allocates no memory and uses only system calls
+
+// Lines of /proc/self/maps: "begin-end perms offset device inode   path".
+class MapsReader {
+ public:
+  explicit MapsReader(int fd) : fd_(fd) {}
+
+  // The path of the file that is mapped at an address; "" if there is none.
+  const char *find(uintptr_t address) {
+    while (read_line()) {
+      const char *at = line_;
+      const uintptr_t begin = number(at), end = number(++at);
+      if (address < begin || address >= end) continue;
+      while (*at && *at != '/') ++at;
+      return at;
+    }
+    return "";
+  }
+
+ private:
+  uintptr_t number(const char *&at) const {
+    uintptr_t value = 0;
+    at = std::from_chars(at, std::end(line_), value, 16).ptr;
+    return value;
+  }
+
+  bool read_line() {
+    size_t size = 0;
+    for (char c; read(fd_, &c, 1) == 1;) {
+      if (c == '\n') {
+        line_[size] = '\0';
+        return true;
+      }
+      if (size + 1 < sizeof line_) line_[size++] = c;
+    }
+    return false;
+  }
+
+  int fd_;
+  char line_[4352] = {};
+};
+
+void on_bus_error(int, siginfo_t *info, void *) {
+  const int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  MapsReader maps(fd);
+  const char *path = fd < 0 ? "" : maps.find(reinterpret_cast<uintptr_t>(info->si_addr));
+  SignalText text;
+  text << "opdyno: " << (*path ? path : "a file that is being read");
+  text << " became shorter, or cannot be read any more, while it was in use\n";
+  text.flush();
+  _exit(static_cast<int>(Exit::failed));
+}
+
+}  // namespace
+
+void report_bus_errors() {
+  struct sigaction action {};
+  action.sa_sigaction = on_bus_error;
+  action.sa_flags = SA_SIGINFO | SA_RESETHAND;
+  sigaction(SIGBUS, &action, nullptr);
+}
+
 // ---- facts from small files of the system
 
 std::string system_path(const std::string &path) {
@@ -135,21 +216,7 @@ std::string system_path(const std::string &path) {
   return root && *root ? cat(root, path) : path;
 }
 
-// Files of /proc report the size 0, so they are read until they end. With O_NONBLOCK, a FIFO without a writer does not
-// block.
-std::string system_text(const std::string &path) {
-  constexpr size_t most = 65536;
-  const Descriptor file(open(system_path(path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  std::string text;
-  char bytes[4096];
-  while (file && text.size() < most) {
-    const ssize_t count = read(file.get(), bytes, sizeof bytes);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) break;
-    text.append(bytes, static_cast<size_t>(count));
-  }
-  return text;
-}
+std::string system_text(const std::string &path) { return begin_of(system_path(path), 65536); }
 
 std::string system_line(const std::string &path) {
   constexpr size_t most = 4096;

@@ -36,6 +36,9 @@ std::string read_file(const std::string &path);
 // "-" is standard output. A regular file is replaced as a whole, so that no reader sees a part of it.
 void write_file(const std::string &path, std::string_view content);
 
+// The first 4 KiB of a regular file; "" for others, and if it cannot be read.
+std::string first_bytes(const std::string &path);
+
 // The suffix in lower case, with its dot; "" for "-" and for names without one.
 std::string suffix_of(const std::string &path);
 // Fails with Exit::usage if both are the same file: writing the output would destroy the input.

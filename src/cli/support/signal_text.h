@@ -2,6 +2,7 @@
 #pragma once
 #include <unistd.h>
 
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 
@@ -26,13 +27,10 @@ class SignalText {
   }
 
  private:
-  SignalText &digits(uintptr_t number, unsigned base) {
-    char reversed[24];
-    size_t count = 0;
-    do reversed[count++] = "0123456789abcdef"[number % base];
-    while ((number /= base) != 0);
-    while (count > 0 && size_ < sizeof text_) text_[size_++] = reversed[--count];
-    return *this;
+  SignalText &digits(uintptr_t number, int base) {
+    char text[24];
+    *std::to_chars(text, text + sizeof text - 1, number, base).ptr = '\0';
+    return *this << text;
   }
 
   char text_[8192];
