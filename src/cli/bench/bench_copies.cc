@@ -61,11 +61,6 @@ CopyTimes measure(const Place &source_place, const Place &target_place, DLDevice
   return {source_place.name, target_place.name, bytes, options.repeat, times.stats()};
 }
 
-std::optional<Machine> machine_of(const Args &args) {
-  const std::optional<MachineSpec> spec = MachineSpec::of(args);
-  return spec ? std::optional(Machine(*spec, args)) : std::nullopt;
-}
-
 // The local number of a session's device means nothing to users.
 Place place_of(const Args &args, const std::optional<Machine> &machine) {
   if (!machine) return {device_option(args), opdyno::to_string(device_option(args))};
@@ -116,7 +111,8 @@ Exit run_bench_copies(const Args &args) {
   refuse_others(args);
   const std::vector<int64_t> sizes = read_sizes(*args.value("copies"));
   const BenchPlan plan = BenchPlan::from(args);
-  const std::optional<Machine> machine = machine_of(args);  // its session must outlive the measurements
+  std::optional<Machine> machine;  // its session must outlive the measurements
+  if (const auto spec = MachineSpec::of(args)) machine.emplace(*spec, args);
   const Place host = {{kDLCPU, 0}, "cpu:0"}, device = place_of(args, machine);
   const MachineQuality quality;
   std::vector<CopyTimes> rows;

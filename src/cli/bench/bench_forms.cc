@@ -156,10 +156,7 @@ void write_compared(JsonWriter &json, const DiffRow &is) {
 // Writes members of an object.
 void write_row(JsonWriter &json, const BenchRow &row, const BenchPlan &plan) {
   const opd_benchmark_stats &is = row.stats;
-  json.key("arguments").begin_array();
-  for (const std::string &argument : row.arguments) json.string(argument);
-  json.end_array();
-  json.key("number").number(is.number).key("repeat").number(plan.options.repeat);
+  json.key("arguments").list(row.arguments).key("number").number(is.number).key("repeat").number(plan.options.repeat);
   json.key("clock").string(clock_name(row.stats));
   for (const Statistic &statistic : statistics(row))
     json.key(cat(statistic.name, "_us")).number(statistic.seconds * 1e6);

@@ -1,4 +1,3 @@
-// The state of the machine during a measurement: the disturbances of timings that the system reports.
 #include "cli/bench/machine_quality.h"
 
 #include <sched.h>
@@ -14,8 +13,6 @@
 namespace opd::cli {
 
 namespace {
-
-constexpr const char *unknown_text = "unknown";
 
 std::vector<std::string_view> words_of(std::string_view line) {
   std::vector<std::string_view> words;
@@ -34,7 +31,7 @@ MachineQuality::Entry turbo() {
     return {"turbo", off == "0" ? "on" : "off", off == "0"};
   if (const std::string on = system_line("/sys/devices/system/cpu/cpufreq/boost"); !on.empty())
     return {"turbo", on == "0" ? "off" : "on", on != "0"};
-  return {"turbo", unknown_text, false};
+  return {"turbo"};
 }
 
 // The number of processors that the control group of `directory` may use; nullopt: unknown. Version 1 has two files.
@@ -72,7 +69,7 @@ MachineQuality::Entry load() {
   const std::string line = system_line("/proc/loadavg");
   const auto parts = words_of(line);
   const std::optional<double> number = parts.empty() ? std::nullopt : read_double(parts[0]);
-  if (!number) return {"load", unknown_text, false};
+  if (!number) return {"load"};
   return {"load", cat(fixed(*number, 2), " on ", processors(), " processors"), *number > processors()};
 }
 
@@ -84,8 +81,8 @@ MachineQuality::Entry MachineQuality::governor() {
     std::string value = system_line(cat("/sys/devices/system/cpu/", name, "/cpufreq/scaling_governor"));
     if (!value.empty() && !std::ranges::count(values, value)) values.push_back(std::move(value));
   }
-  const std::string text = join(values, ", ");
-  return {"governor", values.empty() ? unknown_text : text, !values.empty() && text != "performance"};
+  const std::string text = values.empty() ? "unknown" : join(values, ", ");
+  return {"governor", text, !values.empty() && text != "performance"};
 }
 
 // A group cannot use more than its ancestors. In a container, the path may leave the visible part ("/../x"). Then the
@@ -100,7 +97,7 @@ MachineQuality::Entry MachineQuality::quota() {
       if (limit && (!least || *limit < *least)) least = limit;
     }
   }
-  if (!least) return {"quota", unknown_text, false};
+  if (!least) return {"quota"};
   if (std::isinf(*least)) return {"quota", "none", false};
   return {"quota", cat(significant(*least, 3), *least == 1 ? " processor" : " processors"), *least < processors()};
 }
@@ -137,7 +134,7 @@ std::optional<MachineQuality::Ticks> MachineQuality::read_ticks() {
 }
 
 std::vector<MachineQuality::Entry> MachineQuality::entries() const {
-  Entry steal{"steal", unknown_text, false};
+  Entry steal{"steal"};
   if (const auto end = read_ticks(); begin_ && end && end->all > begin_->all) {
     const double share = (end->stolen - begin_->stolen) / (end->all - begin_->all);
     steal = {"steal", cat(fixed(share * 100, 1), " %"), share > 0.01};

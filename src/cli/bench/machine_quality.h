@@ -14,8 +14,8 @@ uint64_t last_level_cache_bytes();  // cache of the first processor; 0: not repo
 class MachineQuality {
  public:
   struct Entry {
-    std::string name, value;  // "unknown" if the system does not report it
-    bool is_doubtful;         // makes timings scatter or drift
+    std::string name, value = "unknown";  // unknown: the system does not report it
+    bool is_doubtful = false;             // makes timings scatter or drift
   };
   std::vector<Entry> entries() const;
 

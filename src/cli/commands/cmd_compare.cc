@@ -4,8 +4,6 @@
 #include <cmath>
 #include <functional>
 #include <memory>
-#include <optional>
-#include <string>
 
 #include "cli/ab/ab_rule.h"
 #include "cli/commands/command.h"
@@ -13,8 +11,6 @@
 #include "cli/load/runner.h"
 #include "cli/show/column.h"
 #include "cli/show/forms.h"
-#include "cli/support/face.h"
-#include "cli/support/failure.h"
 #include "cli/support/file.h"
 #include "cli/support/progress.h"
 #include "cli/support/screen.h"
@@ -71,31 +67,16 @@ void require_program(const Target &target, const std::string &path) {
     fail_usage(cat(path, ": ", target.name(), " is a plain function; compare takes functions of programs"));
 }
 
-// The options of opd_compare(), with the texts that they point to.
-class CompareOptions {
- public:
-  explicit CompareOptions(const Args &args)
-      : rtol_(args.value("rtol")), atol_(args.value("atol")), save_(args.value("save")) {
-    if (save_ && save_->empty()) fail_usage("option '--save' takes a directory, but is empty");
-    options_.rtol = rtol_ ? rtol_->c_str() : nullptr;
-    options_.atol = atol_ ? atol_->c_str() : nullptr;
-    options_.equal_nan = !args.has("nan-differs");
-    options_.keep_bytes = args.bytes("keep").value_or(options_.keep_bytes);
-    options_.save_directory = save_ ? save_->c_str() : nullptr;
-    options_.repeat = static_cast<int32_t>(args.integer("repeat", 20, 0, most_runs));
-  }
-
-  opd_compare_options with(const opd_call_options &call) const {
-    opd_compare_options options = options_;
-    options.timeout_ns = call.timeout_ns;
-    options.cancel = call.cancel;
-    return options;
-  }
-
- private:
-  const std::optional<std::string> rtol_, atol_, save_;
-  opd_compare_options options_ = opdyno::defaults(opd_compare_options_init);
-};
+opd_compare_options compare_options(const Args &args) {
+  auto options = opdyno::defaults(opd_compare_options_init);
+  options.rtol = args.text("rtol"), options.atol = args.text("atol");
+  options.save_directory = args.text("save");
+  if (args.value("save") == "") fail_usage("option '--save' takes a directory, but is empty");
+  options.equal_nan = !args.has("nan-differs");
+  options.keep_bytes = args.bytes("keep").value_or(options.keep_bytes);
+  options.repeat = static_cast<int32_t>(args.integer("repeat", 20, 0, most_runs));
+  return options;
+}
 
 // Converts errors that the command line causes: wrong options, and inputs that do not fit a program.
 template <class Compare>
@@ -110,50 +91,35 @@ auto with_usage_errors(const Compare &compare) {
 
 // B's arguments if it has its own parameters: the tensors of --b-params, and A's arguments of the same names for the
 // rest.
-class OwnArguments {
- public:
-  OwnArguments(const Args &args, const Runner &a, const Target &b) : a_(a), b_(b), paths_(args.all("b-params")) {
-    maker_.device = b.device();
-    for (const std::string &path : paths_) files_.push_back(load_params(path));
-  }
-
-  Array make() {
-    std::vector<Value> values;
-    std::vector<opd_value> views;
-    for (const Param &param : b_.params()) views.push_back(values.emplace_back(argument(param.name)).view());
-    if (!is_used_)
-      fail_usage(cat(join(paths_, ", "), " has no tensor with the name of a parameter of ", b_.name(), " of B"));
-    return Array(views);
-  }
-
- private:
-  Value argument(const std::string &name) {
-    for (size_t file = 0; file < files_.size(); ++file)
-      for (size_t i = 0; i < files_[file].size(); ++i)
-        if (name == files_[file].name(i)) {
-          is_used_ = true;
-          Tensor tensor = attempt(Exit::failed, paths_[file], [&] { return files_[file].get_tensor(name.c_str()); });
-          return Value::of(maker_.to_device(std::move(tensor)));
+Array own_arguments(const Args &args, const Runner &a, const Target &b) {
+  const std::vector<std::string> &paths = args.all("b-params");
+  const std::vector<Params> files = mapped(paths, Params::load);
+  TensorMaker maker;
+  maker.device = b.device();
+  bool is_used = false;
+  const auto argument = [&](const std::string &name) {
+    for (size_t file = 0; file < files.size(); ++file)
+      for (size_t i = 0; i < files[file].size(); ++i)
+        if (name == files[file].name(i)) {
+          is_used = true;
+          Tensor tensor = attempt(Exit::failed, paths[file], [&] { return files[file].get_tensor(name.c_str()); });
+          return Value::of(maker.to_device(std::move(tensor)));
         }
-    const std::vector<Param> &of_a = a_.target().params();
-    for (size_t i = 0; i < of_a.size(); ++i)
-      if (name == of_a[i].name) {
-        const Value value = Value::retain(a_.arguments()[i]);
-        const DLDevice from = a_.target().device(), to = b_.device();
-        const bool moves = from.device_type != to.device_type || from.device_id != to.device_id;
-        return moves && value.type() == OPD_TENSOR ? Value::of(maker_.to_device(to_cpu(Tensor::of(value)))) : value;
-      }
-    fail_usage(cat("parameter ", name, " of ", b_.name(), " of B is neither in ", join(paths_, ", "),
-                   " nor a parameter of A"));
-  }
-
-  const Runner &a_;
-  const Target &b_;
-  TensorMaker maker_;
-  const std::vector<std::string> paths_;
-  std::vector<Params> files_;
-  bool is_used_ = false;
-};
+    const std::vector<Param> &of_a = a.target().params();
+    const auto found = std::ranges::find(of_a, name, &Param::name);
+    if (found == of_a.end())
+      fail_usage(cat("parameter ", name, " of ", b.name(), " of B is neither in ", join(paths, ", "),
+                     " nor a parameter of A"));
+    const Value value = Value::retain(a.arguments()[static_cast<size_t>(found - of_a.begin())]);
+    const DLDevice from = a.target().device(), to = b.device();
+    const bool moves = from.device_type != to.device_type || from.device_id != to.device_id;
+    return moves && value.type() == OPD_TENSOR ? Value::of(maker.to_device(to_cpu(Tensor::of(value)))) : value;
+  };
+  const std::vector<Value> values = mapped(mapped(b.params(), &Param::name), argument);
+  if (!is_used)
+    fail_usage(cat(join(paths, ", "), " has no tensor with the name of a parameter of ", b.name(), " of B"));
+  return Array(views_of(values));
+}
 
 opdyno::Comparison compare_programs(const Args &args) {
   Runner a(args.of_program(0));
@@ -167,11 +133,12 @@ opdyno::Comparison compare_programs(const Args &args) {
                    " has; name one that both have"));
   const Target b(other, name, args.of_b());
   require_program(b, args.words()[1]);
-  const CompareOptions options(args);
+  opd_compare_options how = compare_options(args);
   a.start();
-  opd_compare_options how = options.with(a.call_options());
+  const opd_call_options call = a.call_options();
+  how.timeout_ns = call.timeout_ns, how.cancel = call.cancel;
   Array of_b;
-  if (args.has("b-params")) how.b_args = (of_b = OwnArguments(args, a, b).make()).get();
+  if (args.has("b-params")) how.b_args = (of_b = own_arguments(args, a, b)).get();
   return with_usage_errors([&] { return opdyno::compare(a.target().vm(), b.vm(), name.c_str(), a.arguments(), &how); });
 }
 
@@ -257,16 +224,15 @@ ComparedPasses compare_language(const Args &args) {
                    "', or name them by --prefill-function and --decode-function"));
   for (const char *name : {"input", "dim"})
     if (args.has(name)) fail_usage(cat("--", name, " does not go with --prefill and --decode"));
-  const CompareOptions options(args);
+  opd_compare_options how = compare_options(args);
   using Clock = std::chrono::steady_clock;
   const auto timeout = args.duration_ns("timeout");
   const auto end = Clock::now() + std::chrono::nanoseconds(timeout.value_or(0));
   const auto sides = load_sides(args);
   return with_usage_errors([&] {
     return compare_passes(*sides.first, *sides.second, [&] {
-      auto call = opdyno::defaults(opd_call_options_init);
-      if (timeout) call.timeout_ns = std::max<int64_t>(1, std::chrono::nanoseconds(end - Clock::now()).count());
-      return options.with(call);
+      if (timeout) how.timeout_ns = std::max<int64_t>(1, std::chrono::nanoseconds(end - Clock::now()).count());
+      return how;
     });
   });
 }

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <string>
 
 #include "cli/bench/bench.h"
 #include "cli/commands/command.h"
@@ -58,15 +57,8 @@ class ControlClient {
 
   int fd() const { return socket_.get(); }
 
-  void send(std::string line) {
-    line += '\n';
-    for (std::string_view rest = line; !rest.empty();) {
-      const ssize_t sent = ::send(fd(), rest.data(), rest.size(), MSG_NOSIGNAL);
-      if (sent < 0 && errno == EINTR) continue;
-      if (sent < 0) return;  // the process has sent the reason, which is read next
-      rest.remove_prefix(static_cast<size_t>(sent));
-    }
-  }
+  // If it fails, the process has sent the reason, which is read next.
+  void send(const std::string &line) { write_all(fd(), line + '\n'); }
 
   // The next line of the process, with texts that are safe for the terminal; null at its end. Fails with Exit::failed
   // if the process reports an error, or if the line is not an answer.
@@ -98,9 +90,7 @@ class ControlClient {
     const Json line = receive();
     const cJSON *const process = json_member(line.get(), "recording");
     if (!process) throw Failure(Exit::failed, cat("what listens at ", path_, " did not start a recording"));
-    const cJSON *const pid = json_member(process, "pid");
-    return cat(json_string(process, "process"), " (process ",
-               static_cast<int64_t>(cJSON_IsNumber(pid) ? pid->valuedouble : 0), ")");
+    return cat(json_string(process, "process"), " (process ", json_number(process, "pid"), ")");
   }
 
  private:
@@ -178,8 +168,7 @@ std::string ns_text(double ns) {
 TextTable table_of(const cJSON *interval, size_t most_rows) {
   TextTable table = {{{"Name", "Calls/s", "Share", "Mean", "Self", "Threads"}}, {}, {5, 4, 3, 2, 1}, 12};
   const double seconds = std::max(number(interval, "ns"), 1.0) * 1e-9, all = number(interval, "recorded_ns");
-  const cJSON *row = nullptr;
-  cJSON_ArrayForEach(row, json_member(interval, "rows")) {
+  for (const cJSON *row : json_items(json_member(interval, "rows"))) {
     if (table.lines.size() > most_rows) break;
     const double count = number(row, "count"), self = number(row, "self_ns");
     const std::string kind = json_string(row, "kind");
@@ -220,13 +209,12 @@ void show(const std::string &process, const cJSON *interval, bool is_first) {
 
 Exit run_record(const Args &args) {
   const std::string path = args.value("output").value_or("trace.json.gz");
-  const auto name = args.value("form");
-  const TraceForm &form = name ? trace_form(*name) : path == "-" ? trace_form("chrome") : trace_form_of_file(path);
+  const TraceForm &form = trace_form_of(args, path);
   const int64_t time_ns = args.duration_ns("seconds").value_or(10'000'000'000);
   if (time_ns > 86'400'000'000'000) fail_usage("option '--seconds' takes a time of at most 24h");
   JsonWriter request;
   request.begin_object().key("do").string("record").key("form").string(form.name);
-  request.key("gzip").boolean(is_gzip_file(path)).key("memory").boolean(args.has("memory"));
+  request.key("gzip").boolean(lower_case(path).ends_with(".gz")).key("memory").boolean(args.has("memory"));
   request.key("seconds").number(static_cast<double>(time_ns) * 1e-9);
   request.key("max_events").number(args.integer("max-events", 1 << 20, 1, INT64_MAX)).end_object();
   ControlClient client(args.words()[0]);

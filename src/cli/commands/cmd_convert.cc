@@ -1,7 +1,6 @@
 // `opdyno as`, `dis` and `export`: other forms of a module.
 #include "cli/commands/command.h"
 #include "cli/load/program.h"
-#include "cli/support/failure.h"
 #include "cli/support/file.h"
 
 namespace opd::cli {
@@ -30,9 +29,7 @@ Exit run_dis(const Args &args) {
 // Writes a module and its imports to one file that opdyno and TVM can load.
 Exit run_export(const Args &args) {
   const Program program = load_program(args.words()[0], args, Loading::inspect_only);
-  const std::vector<std::string> objects = args.all("object");
-  std::vector<const char *> addons;
-  for (const std::string &object : objects) addons.push_back(object.c_str());
+  std::vector<const char *> addons = mapped(args.all("object"), &std::string::c_str);
   const std::string c_flags = args.value("c-flags").value_or("");
   auto options = opdyno::defaults(opd_export_options_init);
   options.addons = addons.data();

@@ -54,13 +54,11 @@ std::vector<ErrorPage> read_pages() {
   return pages;
 }
 
-// Returns the pages in the order of the codes.
 const std::vector<ErrorPage> &error_pages() {
   static const std::vector<ErrorPage> pages = read_pages();
   return pages;
 }
 
-// Returns a text with one line per code.
 std::string exit_codes_text() {
   std::string text;
   for (const auto &[code, meaning] : exit_codes()) text += cat("  ", code, "  ", wrapped(meaning, 5, 100), "\n");
@@ -107,6 +105,15 @@ std::string overview(size_t width) {
   return cat(text, "\nExit codes of the program:\n", exit_codes_text());
 }
 
+std::string explanation_of(const std::string &word, size_t width) {
+  const std::string name = full_name(word);
+  if (name == "OPD_EXIT_CODES" || name == "OPD_EXIT_CODE") return "Exit codes of the program:\n" + exit_codes_text();
+  for (const ErrorPage &page : error_pages())
+    if (name == opdyno::code_name(page.code)) return page_text(page, width);
+  const std::string meant = read_int(word) ? "" : suggest(name, explained_names());
+  fail_usage(cat("there is no error code '", word, "'.", meant, " There are ", join(explained_names(), ", ")));
+}
+
 }  // namespace
 
 const std::vector<ExitCode> &exit_codes() {
@@ -115,8 +122,7 @@ const std::vector<ExitCode> &exit_codes() {
 }
 
 std::vector<std::string> explained_names() {
-  std::vector<std::string> names;
-  for (const ErrorPage &page : error_pages()) names.emplace_back(opdyno::code_name(page.code));
+  auto names = mapped(error_pages(), [](const ErrorPage &page) { return std::string(opdyno::code_name(page.code)); });
   names.emplace_back("exit-codes");
   return names;
 }
@@ -124,22 +130,8 @@ std::vector<std::string> explained_names() {
 Exit run_explain(const Args &args) {
   const Screen screen = output_screen();
   const size_t width = screen.is_terminal ? static_cast<size_t>(std::clamp(screen.width, 40, 100)) : 100;
-  if (args.words().empty()) {
-    print(overview(width));
-    return Exit::ok;
-  }
-  const std::string &word = args.words()[0], name = full_name(word);
-  if (name == "OPD_EXIT_CODES" || name == "OPD_EXIT_CODE") {
-    print("Exit codes of the program:\n" + exit_codes_text());
-    return Exit::ok;
-  }
-  for (const ErrorPage &page : error_pages())
-    if (name == opdyno::code_name(page.code)) {
-      print(page_text(page, width));
-      return Exit::ok;
-    }
-  const std::string meant = read_int(word) ? "" : suggest(name, explained_names());
-  fail_usage(cat("there is no error code '", word, "'.", meant, " There are ", join(explained_names(), ", ")));
+  print(args.words().empty() ? overview(width) : explanation_of(args.words()[0], width));
+  return Exit::ok;
 }
 
 }  // namespace opd::cli

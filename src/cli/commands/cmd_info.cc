@@ -1,6 +1,4 @@
 // `opdyno info`: features of this build and this machine, or the content of a parameter file.
-#include <algorithm>
-
 #include "cli/bench/machine_quality.h"
 #include "cli/commands/command.h"
 #include "cli/load/devices.h"
@@ -18,11 +16,6 @@ namespace {
 
 // ---- a parameter file: names, dtypes and shapes, without loading tensors
 
-std::string type_of(const Params &params, size_t index) {
-  const std::vector<int64_t> shape = params.shape(index);
-  return cat(opdyno::to_string(params.dtype(index)), dims_text(shape.data(), static_cast<int32_t>(shape.size())));
-}
-
 std::string bytes_text(uint64_t bytes) {
   constexpr std::string_view units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
   auto number = static_cast<double>(bytes);
@@ -32,27 +25,17 @@ std::string bytes_text(uint64_t bytes) {
 }
 
 std::string params_text(const Params &params) {
-  struct Line {
-    std::string name, type, size;
-  };
-  std::vector<Line> lines;
+  TextTable table{{}, {1, 2}};
   uint64_t views = 0;
   for (size_t i = 0; i < params.size(); ++i) {
-    const uint64_t bytes = params.info(i).bytes;
-    if (params.is_view(i)) views += bytes;
-    const std::string name = printable(params.name(i));
-    lines.push_back({name.empty() ? "(no name)" : name, type_of(params, i), bytes_text(bytes)});
+    const opd_tensor_info is = params.info(i);
+    if (is.is_view) views += is.bytes;
+    table.lines.push_back({*is.name ? printable(is.name) : "(no name)",
+                           cat(opdyno::to_string(is.dtype), dims_text(is.shape, is.ndim)), bytes_text(is.bytes)});
   }
-  size_t names = 0, types = 0;
-  for (const Line &line : lines) {
-    names = std::max(names, width_of(line.name));
-    types = std::max(types, line.type.size());
-  }
-  std::string text;
-  for (const Line &line : lines)
-    text += cat(pad_right(line.name, names), "  ", pad_right(line.type, types), "  ", line.size, "\n");
-  return cat(text, params.size(), params.size() == 1 ? " tensor, " : " tensors, ",
-             bytes_text(params.stats().total_bytes), ", of which ", bytes_text(views), " can be used where they lie\n");
+  return cat(params.size() ? table.columns(SIZE_MAX) : "", params.size(),
+             params.size() == 1 ? " tensor, " : " tensors, ", bytes_text(params.stats().total_bytes), ", of which ",
+             bytes_text(views), " can be used where they lie\n");
 }
 
 std::string params_json(const Params &params) {
@@ -60,10 +43,13 @@ std::string params_json(const Params &params) {
   json.begin_object().key("tensors").begin_array();
   for (size_t i = 0; i < params.size(); ++i) {
     json.begin_object().key("name").string(params.name(i)).key("dtype").string(opdyno::to_string(params.dtype(i)));
-    json.key("shape").begin_array();
-    for (const int64_t size : params.shape(i)) json.number(size);
-    json.end_array().key("bytes").number(params.info(i).bytes);
-    json.key("view").boolean(params.is_view(i)).end_object();
+    json.key("shape")
+        .list(params.shape(i))
+        .key("bytes")
+        .number(params.info(i).bytes)
+        .key("view")
+        .boolean(params.is_view(i))
+        .end_object();
   }
   return cat(json.end_array().end_object().take(), "\n");
 }
@@ -123,11 +109,7 @@ std::string info_json(std::string_view build, const Args &args) {
     json.key("peak").begin_object().key("threads").number(peak.num_threads).key("gflops").number(peak.gflops);
     json.key("bandwidth_gbps").number(peak.bandwidth_gbps).key("spread").number(peak.spread).end_object();
   }
-  if (args.has("functions")) {
-    json.key("functions").begin_array();
-    for (const std::string &name : Function::list_global()) json.string(name);
-    json.end_array();
-  }
+  if (args.has("functions")) json.key("functions").list(Function::list_global());
   return json.end_object().take() + "\n";
 }
 
@@ -143,12 +125,6 @@ std::string devices_text(const Reach &reach = here) {
                   is_text ? string_of(value.view()) : opdyno::to_string(value.view()), "\n");
     }
   }
-  return text;
-}
-
-std::string absent_text() {
-  std::string text;
-  for (const auto &[kind, reason] : absent_kinds()) text += cat("  ", kind, ": ", reason, "\n");
   return text;
 }
 
@@ -178,7 +154,7 @@ Exit run_info(const Args &args) {
   if (!args.words().empty()) {
     for (const char *option : {"functions", "measure", "collectors", "on"})
       if (args.has(option)) fail_usage(cat("option '--", option, "' takes no file"));
-    const Params params = load_params(args.words()[0]);
+    const Params params = Params::load(args.words()[0]);
     print(args.has("json") ? params_json(params) : params_text(params));
     return Exit::ok;
   }
@@ -204,7 +180,8 @@ Exit run_info(const Args &args) {
               "\nthreads: ", opdyno::threads_count(), "\n", devices_text());
   const std::string without_tls = tls_absence();
   if (without_tls.empty()) text += "TLS for other machines: by OpenSSL\n";
-  text += cat("not here:\n", absent_text());
+  text += "not here:\n";
+  for (const auto &[kind, reason] : absent_kinds()) text += cat("  ", kind, ": ", reason, "\n");
   if (!without_tls.empty()) text += cat("  TLS for other machines: ", without_tls, "\n");
   if (args.has("measure")) {
     const opd_machine_peak peak = opdyno::measure_peak();

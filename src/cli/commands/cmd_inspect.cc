@@ -1,4 +1,5 @@
 // `opdyno inspect`: shows the content of a module, as a whole or in parts.
+#include <algorithm>
 #include <set>
 
 #include "cli/commands/command.h"
@@ -39,33 +40,32 @@ class Verification {
   // The handles and their description have the same order.
   void visit(const Module &module, const cJSON *described) {
     if (cJSON_IsFalse(json_member(described, "described"))) return;
-    const cJSON *imported = nullptr;
     if (json_member(described, "program")) check_program(module, described);
     else check_functions(module, described);
     const std::vector<Module> imports = module.imports();
     size_t i = 0;
-    cJSON_ArrayForEach(imported, json_member(described, "imports")) if (i < imports.size())
-        visit(imports[i++], imported);
+    for (const cJSON *imported : json_items(json_member(described, "imports")))
+      if (i < imports.size()) visit(imports[i++], imported);
   }
 
   void add(const char *state, std::string text) { findings_.push_back({state, std::move(text)}); }
 
   void check_program(const Module &module, const cJSON *described) {
     const cJSON *program = json_member(described, "program");
-    const cJSON *functions = json_member(program, "functions"), *packed = json_member(program, "packed");
+    const std::vector<const cJSON *> functions = json_items(json_member(program, "functions"));
     int64_t instructions = 0;
-    const cJSON *function = nullptr, *read = nullptr;
-    cJSON_ArrayForEach(function, functions) instructions += json_number(function, "instructions");
-    add("ok", cat("program: every index, range and jump of ", counted(cJSON_GetArraySize(functions), "function"),
-                  " with ", counted(instructions, "instruction"), " is sound"));
-    cJSON_ArrayForEach(function, functions) cJSON_ArrayForEach(read, json_member(function, "unproved_reads"))
+    for (const cJSON *function : functions) instructions += json_number(function, "instructions");
+    add("ok", cat("program: every index, range and jump of ", counted(std::ssize(functions), "function"), " with ",
+                  counted(instructions, "instruction"), " is sound"));
+    for (const cJSON *function : functions)
+      for (const cJSON *read : json_items(json_member(function, "unproved_reads")))
         add("warning", cat("program: function ", json_string(function, "name"), ", instruction ", plain_text(read),
                            " may read a register that no path has written; opdyno checks it while running"));
     std::set<std::string> names;
-    cJSON_ArrayForEach(read, packed) names.insert(plain_text(read));
-    bool is_compiled = false;  // if true, the libraries call functions that a program otherwise calls itself
-    cJSON_ArrayForEach(function, functions) is_compiled |= json_string(function, "kind") == "compiled";
-    if (is_compiled) add_called_names(described, names);
+    for (const cJSON *packed : json_items(json_member(program, "packed"))) names.insert(plain_text(packed));
+    // The libraries call functions that a program otherwise calls itself.
+    const auto is_compiled = [](const cJSON *function) { return json_string(function, "kind") == "compiled"; };
+    if (std::ranges::any_of(functions, is_compiled)) add_called_names(described, names);
     const std::string needed = counted(static_cast<int64_t>(names.size()), "function");
     const std::string missing =
         loading_ == Loading::whole ? refusal_of([&] { Vm{module}; }) : missing_names(module, names);
@@ -74,9 +74,8 @@ class Verification {
   }
 
   static void add_called_names(const cJSON *described, std::set<std::string> &names) {
-    const cJSON *item = nullptr;
-    cJSON_ArrayForEach(item, json_member(described, "calls")) names.insert(plain_text(item));
-    cJSON_ArrayForEach(item, json_member(described, "imports")) add_called_names(item, names);
+    for (const cJSON *called : json_items(json_member(described, "calls"))) names.insert(plain_text(called));
+    for (const cJSON *imported : json_items(json_member(described, "imports"))) add_called_names(imported, names);
   }
 
   // The names that neither the tree nor the registry has.
@@ -90,7 +89,7 @@ class Verification {
 
   void check_functions(const Module &module, const cJSON *described) {
     const std::string kind = json_string(described, "kind"), refused = json_string(described, "not_loadable");
-    const cJSON *names = json_member(described, "functions"), *name = nullptr;
+    const std::vector<const cJSON *> names = json_items(json_member(described, "functions"));
     if (!refused.empty()) add("open", cat(kind, ": ", refused));
     if (cJSON_IsFalse(json_member(described, "compiled")))
       return add("open",
@@ -98,18 +97,17 @@ class Verification {
                      " was not compiled, so only functions that its text names are known (--load compiles it)"));
     if (loading_ == Loading::inspect_only) {
       if (refused.empty())
-        add("ok",
-            cat(kind, ": ", counted(cJSON_GetArraySize(names), "function"), " by name (--load tries to get each)"));
+        add("ok", cat(kind, ": ", counted(std::ssize(names), "function"), " by name (--load tries to get each)"));
       return;
     }
     bool is_whole = true;
-    cJSON_ArrayForEach(name, names) {
+    for (const cJSON *name : names) {
       const std::string refused = refusal_of([&] { module.function(plain_text(name).c_str(), false); });
       if (refused.empty()) continue;
       is_whole = false;
       add("open", cat(kind, ": ", refused));
     }
-    if (is_whole) add("ok", cat(kind, ": ", counted(cJSON_GetArraySize(names), "function"), ", each can be had"));
+    if (is_whole) add("ok", cat(kind, ": ", counted(std::ssize(names), "function"), ", each can be had"));
   }
 
   const Program &program_;
@@ -117,15 +115,8 @@ class Verification {
   std::vector<Finding> findings_;
 };
 
-std::vector<Finding> verify(const Program &program, const cJSON *module, Loading loading) {
-  return Verification(program, loading).run(module);
-}
-
 // The assembly of the tree's program; "" if it has none.
-std::string assembly_of(const Program &program) {
-  if (!program.vm_module) return "";
-  return program.executable.disassemble();
-}
+std::string assembly_of(const Program &program) { return program.vm_module ? program.executable.disassemble() : ""; }
 
 std::string findings_text(const std::vector<Finding> &findings) {
   std::string text;
@@ -151,7 +142,8 @@ std::string inspection_json(const Program &program, const std::string &module, c
     text += cat("\"", name, "\":", value, "}");
   };
   if (args.has("disasm")) add("disassembly", JsonWriter().string(assembly_of(program)).take());
-  if (args.has("verify")) add("verification", findings_json(verify(program, described.get(), loading_of(args))));
+  if (args.has("verify"))
+    add("verification", findings_json(Verification(program, loading_of(args)).run(described.get())));
   return text + "\n";
 }
 
@@ -171,7 +163,7 @@ std::string inspection_text(const Program &program, const std::string &json, con
     return text.empty() ? "there is no VM program in it\n" : text;
   });
   add("verify", [&] {  // looks functions up by their exact names
-    return findings_text(verify(program, parse_json(json, "the module").get(), loading_of(args)));
+    return findings_text(Verification(program, loading_of(args)).run(parse_json(json, "the module").get()));
   });
   return parts.empty() ? overview_text(described) : join(parts, "\n");
 }

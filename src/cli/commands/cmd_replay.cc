@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 
 #include "cli/commands/command.h"
 #include "cli/load/bounds_check.h"
@@ -27,20 +26,15 @@ std::set<std::string> host_functions(const Report &report) {
   return found;
 }
 
-// A replay by the options of the command line. It owns all data that the library's options point to.
+// A replay by the options of the command line.
 class Replayer {
  public:
-  explicit Replayer(const Args &args)
-      : args_(args), path_(args.words()[0]), rtol_(args.value("rtol")), atol_(args.value("atol")) {
-    options_ = opdyno::defaults(opd_replay_options_init);
-    options_.rtol = rtol_ ? rtol_->c_str() : nullptr;
-    options_.atol = atol_ ? atol_->c_str() : nullptr;
+  explicit Replayer(const Args &args) : args_(args), path_(args.words()[0]) {
+    options_.rtol = args.text("rtol"), options_.atol = args.text("atol");
     options_.timeout_ns = args.duration_ns("timeout").value_or(0);
     if (args.has("threads")) opdyno::set_threads_count(static_cast<int32_t>(args.integer("threads", 0, 1, 1024)));
-    if (const auto minimised = args.value("minimise")) {
-      refuse_overwriting(path_, minimised_ = *minimised);
-      options_.minimise = minimised_.c_str();
-    }
+    options_.minimise = args.text("minimise");
+    if (options_.minimise) refuse_overwriting(path_, options_.minimise);
     if (const auto other = args.value("with")) {
       program_ = load_program(*other, args);
       if (!program_.vm_module)
@@ -71,7 +65,6 @@ class Replayer {
   }
 
   const BoundsCheck *bounds_check() const { return check_.get(); }
-  const std::string &minimised() const { return minimised_; }
 
  private:
   opdyno::Replayed replay(const opd_replay_options &options, bool with_profile) const {
@@ -99,9 +92,7 @@ class Replayer {
 
   const Args &args_;
   const std::string path_;
-  const std::optional<std::string> rtol_, atol_;
-  std::string minimised_;
-  opd_replay_options options_;
+  opd_replay_options options_ = opdyno::defaults(opd_replay_options_init);
   Program program_;
   std::unique_ptr<BoundsCheck> check_;
   Function instrument_;
@@ -141,14 +132,12 @@ Exit show(const Args &args, Replayer &replayer) {
   } else {
     print(configured_text(made.report, "Verdict") + "\n");
     if (const std::string kept = configured_text(made.report, "Minimised"); !kept.empty())
-      print(cat("the call of ", kept, " is in ", replayer.minimised(), "\n"));
+      print(cat("the call of ", kept, " is in ", args.text("minimise"), "\n"));
     if (const std::string note = configured_text(made.report, "Note"); !note.empty()) print(cat("note: ", note, "\n"));
     if (made.profile) print(cat("\n", shown_table(made.profile, args)));
   }
   return is_same ? Exit::ok : Exit::mismatch;
 }
-
-std::string signal_name(int signal) { return cat("signal ", signal, " (", strsignal(signal), ")"); }
 
 // The operator that a minimised recording calls.
 std::string kept_operator(const std::string &path) {
@@ -166,18 +155,16 @@ Exit minimise(const Args &args, Replayer &replayer) {
   const pid_t child = ::fork();
   if (child < 0) fail_errno("cannot start a process for", args.words()[0], errno);
   if (child == 0) return show(args, replayer);
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0)
-    if (errno != EINTR) fail_errno("cannot wait for the process of", args.words()[0], errno);
+  const int status = wait_for(child);
   if (WIFEXITED(status)) ::_exit(WEXITSTATUS(status));
   const int signal = WTERMSIG(status);
-  if (::access(replayer.minimised().c_str(), F_OK))
+  if (::access(args.text("minimise"), F_OK))
     throw Failure(Exit::failed, cat("the call ended its process by ", signal_name(signal), " before an operator ran"));
   const std::string recorded = configured_text(replayer.read().report, "Recorded");
   const bool is_same = recorded == "did not end";
-  print(cat("the call ends its process by ", signal_name(signal), ", within ", kept_operator(replayer.minimised()),
+  print(cat("the call ends its process by ", signal_name(signal), ", within ", kept_operator(args.text("minimise")),
             is_same ? "" : cat("; when it was recorded, it ", recorded), "\nthe call of it is in ",
-            replayer.minimised(), "\n"));
+            args.text("minimise"), "\n"));
   return is_same ? Exit::ok : Exit::mismatch;
 }
 

@@ -70,9 +70,7 @@ Value result_of(Runner &runner, const Args &args) {
   Value result = runner.call();
   if (!is_plain || (result.type() != OPD_NONE && !args.has("out-arg")) || written.empty()) return result;
   if (written.size() == 1) return Value::retain(arguments[written[0]]);
-  std::vector<opd_value> items;
-  for (const size_t index : written) items.push_back(arguments[index]);
-  return Value::of(Array(items));
+  return Value::of(Array(mapped(written, [&](size_t index) { return arguments[index]; })));
 }
 
 std::string results_text(const std::vector<Leaf> &leaves, bool with_elements, bool full) {
@@ -102,32 +100,20 @@ void write_elements(JsonWriter &json, const DLTensor &view) {
 // Writes a value that is not a tensor: as its JSON type, or else as text.
 void write_value(JsonWriter &json, const Value &value) {
   const opd_value &view = value.view();
-  if (view.type == OPD_INT) {
-    json.number(view.u.int64);
-  } else if (view.type == OPD_FLOAT) {
-    json.number(view.u.float64);
-  } else if (view.type == OPD_BOOL) {
-    json.boolean(view.u.int64 != 0);
-  } else if (view.type == OPD_NONE) {
-    json.raw("null");
-  } else if (view.type == OPD_SHAPE) {
-    json.begin_array();
-    for (const int64_t dim : Shape::of(view).dims()) json.number(dim);
-    json.end_array();
-  } else if (view.type == OPD_STRING || view.type == OPD_SMALL_STRING) {
-    json.string(value.string());
-  } else {
-    json.string(value.to_string());
-  }
+  if (view.type == OPD_INT) json.number(view.u.int64);
+  else if (view.type == OPD_FLOAT) json.number(view.u.float64);
+  else if (view.type == OPD_BOOL) json.boolean(view.u.int64 != 0);
+  else if (view.type == OPD_NONE) json.raw("null");
+  else if (view.type == OPD_SHAPE) json.list(Shape::of(view).dims());
+  else if (view.type == OPD_STRING || view.type == OPD_SMALL_STRING) json.string(value.string());
+  else json.string(value.to_string());
 }
 
 void write_leaf(JsonWriter &json, const Leaf &leaf, bool full) {
   json.begin_object();
   if (leaf.value.type() == OPD_TENSOR) {
     const DLTensor &view = leaf.tensor.view();
-    json.key("dtype").string(opdyno::to_string(view.dtype)).key("shape").begin_array();
-    for (int i = 0; i < view.ndim; ++i) json.number(view.shape[i]);
-    json.end_array();
+    json.key("dtype").string(opdyno::to_string(view.dtype)).key("shape").list(leaf.tensor.shape());
     if (has_scalars(view.dtype) && (full || element_count(view) <= json_limit)) write_elements(json.key("data"), view);
   } else {
     write_value(json.key("value"), leaf.value);
@@ -191,8 +177,7 @@ Exit run_run(const Args &args) {
   if (const BoundsCheck *check = runner.target().bounds_check())
     print_message(cat("opdyno run: ", check->summary(), "\n"));
 
-  const bool is_good =
-      std::all_of(comparisons.begin(), comparisons.end(), [](const Comparison &one) { return one.is_good(); });
+  const bool is_good = std::ranges::all_of(comparisons, &Comparison::is_good);
   if (args.has("json")) {
     print(results_json(runner, leaves, comparisons, args.has("full")));
   } else if (args.has("csv")) {
@@ -204,9 +189,7 @@ Exit run_run(const Args &args) {
   }
   end_recording(runner, args);  // last, because the results are good even if the call could not be kept
   if (is_good) return Exit::ok;
-  std::string text;
-  for (const Comparison &comparison : comparisons) text += cat(text.empty() ? "" : "\n", comparison.text());
-  throw Failure(Exit::mismatch, std::move(text));
+  throw Failure(Exit::mismatch, join(mapped(comparisons, &Comparison::text), "\n"));
 }
 
 }  // namespace opd::cli

@@ -5,7 +5,6 @@
 
 #include "cli/commands/command.h"
 #include "cli/serve/server.h"
-#include "cli/support/failure.h"
 #include "cli/support/file.h"
 #include "cli/support/net.h"
 
@@ -38,7 +37,7 @@ void limit_sessions(const Args &args, opd_rpc_serve_options &session) {
 void restrict_sessions(const Args &args, ServerSettings &settings) {
   opd_rpc_serve_options &session = settings.session;
   session.sandbox = !args.has("no-sandbox"), session.allow_network = args.has("allow-network");
-  for (const std::string &path : args.all("allow-read")) settings.read_paths.push_back(path.c_str());
+  settings.read_paths = mapped(args.all("allow-read"), &std::string::c_str);
   session.read_paths = settings.read_paths.data();
   session.num_read_paths = static_cast<int32_t>(settings.read_paths.size());
   settings.user = args.value("user").value_or("");
@@ -48,12 +47,8 @@ void restrict_sessions(const Args &args, ServerSettings &settings) {
     session.secret = settings.secret.c_str();
   }
   if (args.has("tls-cert") != args.has("tls-key")) fail_usage("options '--tls-cert' and '--tls-key' go together");
-  if (const auto certificate = args.value("tls-cert")) {
-    settings.certificate = *certificate, settings.certificate_key = *args.value("tls-key");
-    require_private(settings.certificate_key);
-    session.tls_certificate_file = settings.certificate.c_str(),
-    session.tls_key_file = settings.certificate_key.c_str();
-  }
+  session.tls_certificate_file = args.text("tls-cert"), session.tls_key_file = args.text("tls-key");
+  if (session.tls_key_file) require_private(session.tls_key_file);
   if (const auto modules = args.value("allow-modules")) {
     settings.allowed_modules = read_file(*modules);
     session.allowed_modules = settings.allowed_modules.c_str();

@@ -13,8 +13,6 @@ namespace opd::cli {
 
 namespace {
 
-constexpr std::string_view actions = "view, recover, table or merge";
-
 std::string summary(const std::string &path, const Trace &trace) {
   const size_t spans = trace.report(OPD_TRACE_EVENTS).count();
   std::string text = cat(path, ": ", counted(static_cast<int64_t>(spans), "span"));
@@ -73,18 +71,15 @@ void view(const Args &args, const std::string &file, const Trace &trace) {
 
 void recover(const Args &args, const std::string &file, const Trace &trace) {
   const std::string output = args.value("output").value_or(file + ".json.gz");
-  const auto name = args.value("form");
-  const TraceForm &form = name ? trace_form(*name) : output == "-" ? trace_form("chrome") : trace_form_of_file(output);
+  const TraceForm &form = trace_form_of(args, output);
   if (output == "-") return print(trace.write(form.format));
   trace.save(output.c_str(), form.format);
   print(summary(output, trace));
 }
 
 Trace read_all(const Args &args, const std::vector<std::string> &files) {
-  std::vector<Trace> traces;
-  for (const std::string &file : files) traces.push_back(read_recording(file));
-  std::vector<const char *> labels;
-  for (const std::string &label : args.all("label")) labels.push_back(label.c_str());
+  const std::vector<Trace> traces = mapped(files, read_recording);
+  std::vector<const char *> labels = mapped(args.all("label"), &std::string::c_str);
   if (!labels.empty() && labels.size() != files.size())
     fail_usage(cat("there are ", files.size(), " files, but ", labels.size(), " --label; give each file one, or none"));
   auto options = opdyno::defaults(opd_trace_merge_options_init);
@@ -95,7 +90,7 @@ Trace read_all(const Args &args, const std::vector<std::string> &files) {
 void check_words(const Args &args, const std::vector<std::string> &files) {
   const std::string &action = args.words()[0];
   if (action != "view" && action != "recover" && action != "table" && action != "merge")
-    fail_usage(cat("opdyno trace takes ", actions, ", not '", action, "'"));
+    fail_usage(cat("opdyno trace takes view, recover, table or merge, not '", action, "'"));
   if (action != "merge" && files.size() > 1)
     fail_usage(cat("opdyno trace ", action, " takes one file; merge takes several"));
   if (action != "merge" && args.has("label")) fail_usage(cat("opdyno trace ", action, " has no --label; merge has"));

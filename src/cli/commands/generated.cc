@@ -85,8 +85,7 @@ std::string man_page() {
               ".SH SEE ALSO\n");
   std::string names;
   for (const Command &command : commands())
-    names += cat(names.empty() ? "" : ",\n", ".BR opdyno\\-", roff(command.name), " (1)");
-  for (size_t at = 0; (at = names.find(",\n", at)) != names.npos; at += 3) names.replace(at, 2, " ,\n");
+    names += cat(names.empty() ? "" : " ,\n", ".BR opdyno\\-", roff(command.name), " (1)");
   return text + names + "\n";
 }
 
@@ -127,9 +126,7 @@ std::vector<std::string> choices_of(const Command &command) {
 std::vector<std::string> forms_in(std::string_view help) {
   std::string list(help.substr(0, help.find(';')));
   if (const size_t last = list.rfind(" or "); last != list.npos) list.replace(last, 4, ",");
-  std::vector<std::string> forms;
-  for (const std::string_view form : split(list, ',')) forms.emplace_back(trim(form));
-  return forms;
+  return mapped(split(list, ','), [](std::string_view form) { return std::string(trim(form)); });
 }
 
 std::vector<std::string> choices_of(const Option &option) {

@@ -54,8 +54,8 @@ enum class State { ok, limited, missing };
 struct Check {
   std::string name;
   State state;
-  std::string cause;   // one sentence without its full stop
-  std::string remedy;  // a command line; "" if there is none
+  std::string cause;        // one sentence without its full stop
+  std::string remedy = {};  // a command line; "" if there is none
 };
 using Checks = std::vector<Check>;
 

@@ -37,7 +37,7 @@ int error_of_event(uint32_t type, uint64_t config, bool in_kernel) {
 }
 
 struct Reason {
-  std::string cause, remedy;
+  std::string cause, remedy = {};
 };
 
 // The reason for an error. `most`: the highest level of perf_event_paranoid at which users may count the event.
@@ -56,23 +56,21 @@ Reason reason_of(int error, const CounterFacts &facts, int most) {
         return {cat("the container", place, " forbids perf_event_open", shown.empty() ? "" : cat("; ", shown)),
                 "docker run --cap-add PERFMON IMAGE"};
       return {cat(facts.has_seccomp ? "a seccomp filter" : "a security module", " forbids perf_event_open",
-                  shown.empty() ? "" : cat("; ", shown)),
-              ""};
+                  shown.empty() ? "" : cat("; ", shown))};
     case ENOSYS:
-      return {"the kernel has no perf_event_open, or a sandbox hides it", ""};
+      return {"the kernel has no perf_event_open, or a sandbox hides it"};
     case ENOENT:
     case ENODEV:
     case EOPNOTSUPP:
       if (!facts.hypervisor.empty())
         return {cat("this virtual machine (", facts.hypervisor,
                     ") has no PMU: its host must pass the processor's counters on (QEMU/KVM: -cpu host,pmu=on; in a "
-                    "cloud: a bare-metal instance)"),
-                ""};
-      return {"the kernel knows no PMU of this processor", ""};
+                    "cloud: a bare-metal instance)")};
+      return {"the kernel knows no PMU of this processor"};
     case EMFILE:
       return {"too many files are open", "ulimit -n 4096"};
     default:
-      return {std::strerror(error), ""};
+      return {std::strerror(error)};
   }
 }
 
@@ -114,7 +112,7 @@ Check check_clock() {
   const std::string directory = "/sys/devices/system/clocksource/clocksource0/";
   const std::string source = system_line(directory + "current_clocksource"), name = shown(source);
   const std::string others = system_line(directory + "available_clocksource");
-  if (source.empty()) return {"clock", State::limited, cat("the kernel does not report its clock source"), ""};
+  if (source.empty()) return {"clock", State::limited, cat("the kernel does not report its clock source")};
   const std::string processor = system_text("/proc/cpuinfo");
   const bool is_x86 =
       processor.find("GenuineIntel") != processor.npos || processor.find("AuthenticAMD") != processor.npos;
@@ -130,9 +128,8 @@ Check check_clock() {
   if (is_x86 && !is_invariant)
     return {"clock", State::limited,
             cat("the processor's time-stamp counter is not invariant, so each time stamp asks the kernel (", name,
-                ") and takes longer"),
-            ""};
-  return {"clock", State::ok, cat("the kernel's clock source is ", name), ""};
+                ") and takes longer")};
+  return {"clock", State::ok, cat("the kernel's clock source is ", name)};
 }
 
 Check check_governor() {
@@ -142,10 +139,9 @@ Check check_governor() {
     return {"governor", State::missing,
             hypervisor.empty()
                 ? "the kernel does not control the processors' clock: there is no cpufreq"
-                : cat("the host of this virtual machine (", hypervisor, ") controls the processors' clock"),
-            ""};
+                : cat("the host of this virtual machine (", hypervisor, ") controls the processors' clock")};
   }
-  if (!governor.is_doubtful) return {"governor", State::ok, "the governor of the processors' clock is performance", ""};
+  if (!governor.is_doubtful) return {"governor", State::ok, "the governor of the processors' clock is performance"};
   return {"governor", State::limited,
           cat("the governor of the processors' clock is ", shown(governor.value), ": times vary with the load before"),
           "echo performance | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"};
@@ -153,10 +149,10 @@ Check check_governor() {
 
 Check check_quota() {
   const MachineQuality::Entry quota = MachineQuality::quota();
-  if (quota.value == "unknown") return {"quota", State::ok, "the kernel tells of no quota of processor time", ""};
-  if (quota.value == "none") return {"quota", State::ok, "processor time is not limited", ""};
+  if (quota.value == "unknown") return {"quota", State::ok, "the kernel tells of no quota of processor time"};
+  if (quota.value == "none") return {"quota", State::ok, "processor time is not limited"};
   if (!quota.is_doubtful)
-    return {"quota", State::ok, cat("the quota of ", quota.value, " covers those that this process may use"), ""};
+    return {"quota", State::ok, cat("the quota of ", quota.value, " covers those that this process may use")};
   const std::string container = container_name();
   return {"quota", State::limited,
           cat("the control group allows ", quota.value,
@@ -184,24 +180,23 @@ CounterFacts counter_facts() {
 }
 
 Checks judge_counters(const CounterFacts &facts) {
-  Check hardware{"counters", State::ok, "cycles, instructions, cache and branch misses can be counted", ""};
-  if (facts.software_error) {
-    const Reason reason = reason_of(facts.software_error, facts, 2);
-    hardware = {"counters", State::missing, cat("nothing can be counted: ", reason.cause), reason.remedy};
-  } else if (facts.hardware_error) {
-    const Reason reason = reason_of(facts.hardware_error, facts, 2);
+  const auto check = [&](const char *name, State state, const char *what, int error, int most) {
+    const Reason reason = reason_of(error, facts, most);
+    return Check{name, state, cat(what, ": ", reason.cause), reason.remedy};
+  };
+  Check hardware{"counters", State::ok, "cycles, instructions, cache and branch misses can be counted"};
+  if (facts.software_error)
+    hardware = check("counters", State::missing, "nothing can be counted", facts.software_error, 2);
+  else if (facts.hardware_error)
+    hardware = check("counters", State::limited, "only task-clock and page-faults can be counted, no cycles",
+                     facts.hardware_error, 2);
+  else if (!facts.left_out.empty())
     hardware = {"counters", State::limited,
-                cat("only task-clock and page-faults can be counted, no cycles: ", reason.cause), reason.remedy};
-  } else if (!facts.left_out.empty()) {
-    hardware = {"counters", State::limited,
-                cat("the processor's counters work, but not those of ", join(facts.left_out, ", ")), ""};
-  }
-  Check kernel{"kernel-events", State::ok, "context switches and migrations can be counted", ""};
-  if (facts.kernel_error) {
-    const Reason reason = reason_of(facts.kernel_error, facts, 1);
-    kernel = {"kernel-events", State::missing,
-              cat("context-switches and cpu-migrations cannot be counted: ", reason.cause), reason.remedy};
-  }
+                cat("the processor's counters work, but not those of ", join(facts.left_out, ", "))};
+  Check kernel{"kernel-events", State::ok, "context switches and migrations can be counted"};
+  if (facts.kernel_error)
+    kernel = check("kernel-events", State::missing, "context-switches and cpu-migrations cannot be counted",
+                   facts.kernel_error, 1);
   return {std::move(hardware), std::move(kernel)};
 }
 
@@ -211,18 +206,18 @@ EnergyFacts energy_facts() {
 }
 
 Check judge_energy(const EnergyFacts &facts) {
-  if (facts.problem.empty()) return {"energy", State::ok, "the energy of the processor's packages can be read", ""};
+  if (facts.problem.empty()) return {"energy", State::ok, "the energy of the processor's packages can be read"};
   if (facts.has_domain)
     return {"energy", State::missing, facts.problem, "sudo chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj"};
   if (!facts.hypervisor.empty())
     return {"energy", State::missing,
-            cat("virtual machines (here: ", facts.hypervisor, ") are not told the energy of their processor"), ""};
+            cat("virtual machines (here: ", facts.hypervisor, ") are not told the energy of their processor")};
   return {"energy", State::missing, facts.problem, "sudo modprobe intel_rapl_msr"};
 }
 
 Check check_papi() {
   const std::string problem = collector_problem("papi");
-  if (problem.empty()) return {"papi", State::ok, "PAPI counts TVM's five events", ""};
+  if (problem.empty()) return {"papi", State::ok, "PAPI counts TVM's five events"};
   if (!has_papi()) {
     // Without the processor's counters, the library would count no more than the collector perf does.
     const bool helps = error_of_event(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, false) == 0;
@@ -232,8 +227,8 @@ Check check_papi() {
   }
   try {
     make_collector("papi:perf::PAGE-FAULTS");
-  } catch (const std::exception &) { return {"papi", State::missing, problem, ""}; }
-  return {"papi", State::limited, cat("PAPI counts the kernel's events only, as perf::PAGE-FAULTS: ", problem), ""};
+  } catch (const std::exception &) { return {"papi", State::missing, problem}; }
+  return {"papi", State::limited, cat("PAPI counts the kernel's events only, as perf::PAGE-FAULTS: ", problem)};
 }
 
 }  // namespace opd::cli

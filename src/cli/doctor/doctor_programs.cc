@@ -195,7 +195,7 @@ Check judge_tvm(const std::string &python, const Packages &found, const std::vec
   if (package.empty()) {
     if (const auto place = found.places.find("tvm"); place != found.places.end())
       return {"tvm", State::limited,
-              cat("TVM in ", place->second, " does not state its version; artifacts of ", range, " load here"), ""};
+              cat("TVM in ", place->second, " does not state its version; artifacts of ", range, " load here")};
     return {"tvm", State::missing,
             cat("Python ", found.python, " (", python, ") has no TVM; running its artifacts needs none"), fitting};
   }
@@ -204,10 +204,10 @@ Check judge_tvm(const std::string &python, const Packages &found, const std::vec
   if (package.starts_with("mlc-ai") || release.empty())
     return {"tvm", State::limited,
             cat("which release of TVM ", what, " is cannot be told; artifacts of ", range, " load here"), fitting};
-  if (std::ranges::count(tested, release)) return {"tvm", State::ok, cat("artifacts of ", what, " load here"), ""};
+  if (std::ranges::count(tested, release)) return {"tvm", State::ok, cat("artifacts of ", what, " load here")};
   if (std::ranges::count(loaded, release))
     return {"tvm", State::limited,
-            cat("artifacts of ", what, " load here, but are not tested; those of ", join(tested, ", "), " are"), ""};
+            cat("artifacts of ", what, " load here, but are not tested; those of ", join(tested, ", "), " are")};
   if (!loaded.empty() && is_older(release, loaded.front()))
     return {"tvm", State::missing, cat("artifacts of ", what, " are refused here; those of ", range, " load"), fitting};
   return {
@@ -226,8 +226,7 @@ Check judge_ffi(const std::string &python, const Packages &found) {
             install};
   const std::string what = cat("apache-tvm-ffi ", package->second, " in ", python);
   if (package->second == kTestedFfi)
-    return {"tvm-ffi", State::ok, cat("kernels of ", what, " load here, and libopdyno_tvmffi can replace its library"),
-            ""};
+    return {"tvm-ffi", State::ok, cat("kernels of ", what, " load here, and libopdyno_tvmffi can replace its library")};
   if (release_of(package->second) == "0.1")
     return {"tvm-ffi", State::limited,
             cat("kernels of ", what, " have the C interface of ", kTestedFfi, ", but only that release is tested"),
@@ -248,7 +247,7 @@ Check check_cache(std::chrono::milliseconds limit) {
     if (error.code() == OPD_IO)
       return {"cache", State::missing, message_of(error), "export OPDYNO_CACHE_DIR=$(mktemp -d)"};
   }
-  return {"cache", State::ok, cat("compiled files are kept in ", printable(cache_place())), ""};
+  return {"cache", State::ok, cat("compiled files are kept in ", printable(cache_place()))};
 }
 
 // Compiles in a new directory, so that there is no earlier result.
@@ -260,9 +259,8 @@ Check check_compiler(std::chrono::milliseconds limit) {
     compile(directory.name(), limit);
   } catch (const opdyno::Error &error) {
     return {"compiler", State::missing, shortened(printable(message_of(error)), 400), remedy};
-  } catch (const Failure &failure) { return {"compiler", State::missing, printable(failure.what()), ""}; }
-  return {"compiler", State::ok, cat(printable(given.empty() ? "cc" : given), " compiles C sources and links objects"),
-          ""};
+  } catch (const Failure &failure) { return {"compiler", State::missing, printable(failure.what())}; }
+  return {"compiler", State::ok, cat(printable(given.empty() ? "cc" : given), " compiles C sources and links objects")};
 }
 
 Check check_device(const std::string &kind) {
@@ -283,14 +281,14 @@ Check judge_device(const DeviceFacts &facts) {
     const std::vector<std::string> shown(facts.devices.begin(),
                                          facts.devices.begin() + std::min<ptrdiff_t>(most, std::ssize(facts.devices)));
     const std::string rest = facts.devices.size() > most ? cat("; and ", facts.devices.size() - most, " more") : "";
-    return {facts.kind, State::ok, cat(join(shown, "; "), rest), ""};
+    return {facts.kind, State::ok, cat(join(shown, "; "), rest)};
   }
   std::string remedy;
   if (facts.kind == "opencl") remedy = "sudo apt install ocl-icd-libopencl1 pocl-opencl-icd";
   if (facts.kind == "vulkan") remedy = "sudo apt install libvulkan1 mesa-vulkan-drivers";
   if (facts.kind == "cuda") {
     if (!facts.has_nvidia_gpu)
-      return {"cuda", State::missing, cat("this machine shows no GPU of NVIDIA's: ", facts.absence), ""};
+      return {"cuda", State::missing, cat("this machine shows no GPU of NVIDIA's: ", facts.absence)};
     remedy = !facts.container.empty()         ? "docker run --gpus all IMAGE"
              : facts.distribution == "ubuntu" ? "sudo ubuntu-drivers install"
                                               : "sudo apt install nvidia-driver";
@@ -300,8 +298,8 @@ Check judge_device(const DeviceFacts &facts) {
 
 Check check_nvml() {
   const std::string problem = collector_problem("nvml");
-  if (problem.empty()) return {"nvml", State::ok, "power, temperature and clocks of NVIDIA's GPUs can be read", ""};
-  if (!has_nvidia_gpu()) return {"nvml", State::missing, cat("this machine shows no GPU of NVIDIA's: ", problem), ""};
+  if (problem.empty()) return {"nvml", State::ok, "power, temperature and clocks of NVIDIA's GPUs can be read"};
+  if (!has_nvidia_gpu()) return {"nvml", State::missing, cat("this machine shows no GPU of NVIDIA's: ", problem)};
   return {"nvml", State::missing, problem,
           container_name().empty() ? "sudo apt install libnvidia-ml1"
                                    : "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility IMAGE"};
@@ -309,7 +307,7 @@ Check check_nvml() {
 
 Check check_tls() {
   const std::string problem = tls_absence();
-  if (problem.empty()) return {"tls", State::ok, "connections with other machines can go through TLS", ""};
+  if (problem.empty()) return {"tls", State::ok, "connections with other machines can go through TLS"};
   return {"tls", State::missing, problem, "sudo apt install libssl3"};
 }
 
@@ -332,7 +330,7 @@ Checks judge_python(const std::string &python, const Probe::Answer &answer, cons
                     const std::vector<std::string> &tested) {
   const std::string shown = printable(python);
   const auto all = [](State state, const std::string &cause, const std::string &remedy) {
-    return Checks{{"python", state, cause, remedy}, {"tvm", state, cause, ""}, {"tvm-ffi", state, cause, ""}};
+    return Checks{{"python", state, cause, remedy}, {"tvm", state, cause}, {"tvm-ffi", state, cause}};
   };
   if (python.empty()) return all(State::missing, "there is no python3 in PATH", "sudo apt install python3");
   if (!answer.is_whole) return all(State::limited, cat(shown, " ", answer.why), remedy_of(answer));

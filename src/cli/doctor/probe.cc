@@ -101,8 +101,7 @@ Probe::Answer Probe::wait(std::chrono::steady_clock::time_point deadline) {
   if (ended != child_) return end(), answer.why = kTooLate, answer;
   kill(-child_, SIGKILL);  // processes that it left behind
   child_ = -1;
-  if (WIFSIGNALED(status))
-    answer.why = cat("ended by signal ", WTERMSIG(status), " (", strsignal(WTERMSIG(status)), ")");
+  if (WIFSIGNALED(status)) answer.why = cat("ended by ", signal_name(WTERMSIG(status)));
   else if (WEXITSTATUS(status) != 0) answer.why = cat("ended with exit code ", WEXITSTATUS(status));
   answer.is_whole = answer.why.empty();
   return answer;

@@ -57,14 +57,6 @@ Value Generation::call(const LanguageFunction &function, const std::vector<Value
   return target_.vm().call_with(options_(), function.name.c_str(), views_of(args));
 }
 
-void Generation::make_states() {
-  for (const LanguageFunction &create : program_.creates) {
-    state_values_.push_back(call(create, inputs_.sizes(create, plan_.sizes())));
-    states_.push_back(
-        attempt(Exit::usage, cat(create.name, " made no cache"), [&] { return KvState(state_values_.back()); }));
-  }
-}
-
 void Generation::restart() {
   for (const KvState &state : states_) {
     state.clear();
@@ -73,7 +65,11 @@ void Generation::restart() {
 }
 
 void Generation::begin() {
-  make_states();
+  for (const LanguageFunction &create : program_.creates) {
+    state_values_.push_back(call(create, inputs_.sizes(create, plan_.sizes())));
+    states_.push_back(
+        attempt(Exit::usage, cat(create.name, " made no cache"), [&] { return KvState(state_values_.back()); }));
+  }
   for (const KvState &state : states_) state.add(0);
   compute({{0}, {1}});
   const Value logits = result_.type() == OPD_ARRAY && Array::of(result_).size() > 0 ? Array::of(result_)[0] : result_;

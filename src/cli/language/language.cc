@@ -20,14 +20,14 @@ class LanguageRunner {
         token_(CancelToken::create()) {
     if (args.has("threads")) opdyno::set_threads_count(static_cast<int32_t>(args.integer("threads", 0, 1, 1024)));
     progress_.stage("making weights");
-    generation_ = std::make_unique<Generation>(language_, target_, args, [this] { return call_options(); });
+    generation_ = std::make_unique<Generation>(language_, target_, args,
+                                               [this] { return options_of_call(token_, watchdog_.get()); });
     if (const auto timeout = args.duration_ns("timeout"))
       watchdog_ = std::make_unique<Watchdog>(std::chrono::nanoseconds(*timeout), token_, language_.decode.name);
     progress_.stage(cat("making caches for ", target_.name()));
     generation_->begin();
   }
 
-  const Vm &vm() const { return target_.vm(); }
   Progress &progress() { return progress_; }
 
   // Makes the runs; `what` names them on the line of progress.
@@ -46,7 +46,8 @@ class LanguageRunner {
     options.details = 1;
     Profile profile;
     progress_.stage("recording a run");
-    generation_->run([&] { vm().profile_start(&options); }, [&] { profile = vm().profile_stop(); });
+    const Vm &vm = target_.vm();
+    generation_->run([&] { vm.profile_start(&options); }, [&] { profile = vm.profile_stop(); });
     return profile;
   }
 
@@ -60,13 +61,6 @@ class LanguageRunner {
   }
 
  private:
-  opd_call_options call_options() const {
-    auto options = opdyno::defaults(opd_call_options_init);
-    options.cancel = token_.get();
-    if (watchdog_) options.timeout_ns = watchdog_->remaining().count();
-    return options;
-  }
-
   Progress progress_;
   Program program_;
   LanguageProgram language_;

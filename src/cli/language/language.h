@@ -121,7 +121,7 @@ class LanguageInputs {
 
  private:
   Value weights_of(const LanguageFunction &function, const LanguageParam &param);
-  Value weight_of(const LanguageFunction &function, const LanguageParam &param);
+  Value make_weight(const LanguageFunction &function, const LanguageParam &param) const;
   Value make_weights(const LanguageFunction &function, const LanguageParam &param) const;
   Tensor random_tensor(const AnnotatedTensor &of, const std::string &where, uint64_t stream) const;
   Tensor tokens(const std::vector<int64_t> &dims, const std::string &dtype);
@@ -159,7 +159,7 @@ class Generation {
              std::function<opd_call_options()> options);
 
   const GenerationPlan &plan() const { return plan_; }
-  // Computes one token. The size of its logits is the size of the vocabulary.
+  // Makes the states and computes one token. The size of its logits is the size of the vocabulary.
   void begin();
   // Removes all sequences from the states, and adds those of the plan.
   void restart();
@@ -185,7 +185,6 @@ class Generation {
  private:
   Times compute(const LanguagePass &pass);
   Value call(const LanguageFunction &function, const std::vector<Value> &args) const;
-  void make_states();
 
   const LanguageProgram &program_;
   const Target &target_;

@@ -200,14 +200,12 @@ LanguageInputs::LanguageInputs(const LanguageProgram &program, const Args &args,
   if (args.all("params").size() > 1) fail_usage("--params takes one file here, with all weights in their order");
   maker_.seed = static_cast<uint64_t>(args.integer("seed", 0, 0, INT64_MAX));
   maker_.device = device;
-  if (path_) params_ = load_params(*path_);
+  if (path_) params_ = Params::load(*path_);
   std::vector<const LanguageFunction *> all = {&program.prefill, &program.decode};
   if (program.embed) all.push_back(&*program.embed);
   for (const LanguageFunction *function : all)  // made now, so that a missing one is reported before anything runs
-    for (const LanguageParam &param : function->params) {
-      if (param.role == Role::weights) weights_of(*function, param);
-      if (param.role == Role::weight) weight_of(*function, param);
-    }
+    for (const LanguageParam &param : function->params)
+      if (param.role == Role::weights || param.role == Role::weight) weights_of(*function, param);
 }
 
 std::vector<Value> LanguageInputs::sizes(const LanguageFunction &create, const StateSizes &sizes) const {
@@ -256,24 +254,22 @@ Value LanguageInputs::make_weights(const LanguageFunction &function, const Langu
   return Value::of(Array(views_of(items)));
 }
 
-// The functions of a program share their weights.
-Value LanguageInputs::weights_of(const LanguageFunction &function, const LanguageParam &param) {
-  const auto [found, is_new] = made_.try_emplace(param.name);
-  if (is_new) found->second = make_weights(function, param);
-  return found->second;
-}
-
-Value LanguageInputs::weight_of(const LanguageFunction &function, const LanguageParam &param) {
-  const auto [found, is_new] = made_.try_emplace(param.name);
-  if (!is_new) return found->second;
+Value LanguageInputs::make_weight(const LanguageFunction &function, const LanguageParam &param) const {
   const std::string where = where_of(function, param);
   for (size_t i = 0; params_ && i < params_.size(); ++i)
     if (param.name == params_.name(i)) {
       Tensor tensor = attempt(Exit::failed, *path_, [&] { return params_.get_tensor(param.name.c_str()); });
-      return found->second = Value::of(maker_.to_device(std::move(tensor)));
+      return Value::of(maker_.to_device(std::move(tensor)));
     }
   if (param.tensors.empty()) fail_usage(cat(where, ": the program does not state its shape; give it by --params"));
-  return found->second = Value::of(random_tensor(param.tensors[0], where, made_.size()));
+  return Value::of(random_tensor(param.tensors[0], where, made_.size()));
+}
+
+// The functions of a program share their weights.
+Value LanguageInputs::weights_of(const LanguageFunction &function, const LanguageParam &param) {
+  const auto [found, is_new] = made_.try_emplace(param.name);
+  if (is_new) found->second = param.role == Role::weight ? make_weight(function, param) : make_weights(function, param);
+  return found->second;
 }
 
 Tensor LanguageInputs::tokens(const std::vector<int64_t> &dims, const std::string &dtype) {
@@ -325,8 +321,7 @@ std::vector<Value> LanguageInputs::arguments(const LanguageFunction &function, c
     if (param.role == Role::input) values.push_back(input_of(function, param, pass));
     if (param.role == Role::positions) values.push_back(positions(pass));
     if (param.role == Role::state) values.push_back(states[next_state++]);
-    if (param.role == Role::weights) values.push_back(weights_of(function, param));
-    if (param.role == Role::weight) values.push_back(weight_of(function, param));
+    if (param.role == Role::weights || param.role == Role::weight) values.push_back(weights_of(function, param));
   }
   return values;
 }

@@ -5,6 +5,7 @@
 #include "cli/bench/bench.h"
 #include "cli/language/language.h"
 #include "cli/load/program.h"
+#include "cli/show/column.h"
 #include "cli/support/json.h"
 #include "cli/support/screen.h"
 
@@ -12,20 +13,8 @@ namespace opd::cli {
 
 namespace {
 
-bool is_of_cache(std::string_view name) {
-  return name.starts_with("vm.builtin.attention_kv_cache_") || name.starts_with("vm.builtin.rnn_state_");
-}
-
 // The last part of a call path such as "decode/vm.builtin.rnn_state_get".
-std::string caller_of(const Value &path) {
-  const std::string text = path.type() == OPD_NONE ? "" : path.string();
-  return text.substr(text.rfind('/') + 1);
-}
-
-double number_of(const Value &value) {
-  if (value.type() == OPD_INT) return static_cast<double>(value.view().u.int64);
-  return value.type() == OPD_FLOAT ? value.view().u.float64 : 0;
-}
+std::string caller_of(const std::string &path) { return path.substr(path.rfind('/') + 1); }
 
 double median(const std::vector<double> &seconds) { return Benchmark::of(seconds).stats().median; }
 
@@ -128,18 +117,17 @@ void write_profile(JsonWriter &json, const TokenProfile &profile) {
 
 TokenProfile::TokenProfile(const Report &report, size_t passes, const DecodingTimes &plain)
     : whole(median(plain.whole)), bookkeeping(median(plain.bookkeeping)) {
-  const Array names = report.column(OPD_REPORT_CALLS, "Name"), times = report.column(OPD_REPORT_CALLS, "Self (us)"),
-              paths = report.column(OPD_REPORT_CALLS, "Call Path");
+  const Column names(report, "Name"), times(report, "Self (us)"), paths(report, "Call Path");
   const std::vector<size_t> pass_of = passes_of(report.column(OPD_REPORT_CALLS, "Run"), passes);
   std::vector<double> in_operators(passes), in_attention(passes), in_caches(passes);
   std::map<std::string, std::vector<double>> by_name;
   std::map<std::string, size_t> calls;
-  for (size_t i = 0; i < names.size(); ++i) {
-    const std::string name = names[i].string();
+  for (size_t i = 0; i < report.count(); ++i) {
+    const std::string name = names.text(i);
     if (name.starts_with('(')) continue;  // dispatch, and the time of the recording itself
-    const double seconds = number_of(times[i]) * 1e-6;
+    const double seconds = times.number(i, 0) * 1e-6;
     if (is_of_cache(name)) in_caches[pass_of[i]] += seconds;
-    else if (is_of_cache(caller_of(paths[i]))) in_attention[pass_of[i]] += seconds;
+    else if (is_of_cache(caller_of(paths.text(i)))) in_attention[pass_of[i]] += seconds;
     else if (!name.starts_with(builtin_prefix)) in_operators[pass_of[i]] += seconds;
     by_name.try_emplace(name, passes).first->second[pass_of[i]] += seconds;
     ++calls[name];
@@ -153,11 +141,7 @@ TokenProfile::TokenProfile(const Report &report, size_t passes, const DecodingTi
   std::ranges::stable_sort(longest, std::ranges::greater(), &Operator::seconds);
 }
 
-Benchmark LanguageResult::first_tokens() const {
-  std::vector<double> seconds;
-  for (const GenerationRun &run : runs) seconds.push_back(run.first_token);
-  return Benchmark::of(seconds);
-}
+Benchmark LanguageResult::first_tokens() const { return Benchmark::of(mapped(runs, &GenerationRun::first_token)); }
 
 DecodingTimes LanguageResult::tokens() const {
   DecodingTimes all;
@@ -180,9 +164,8 @@ std::string language_json(const LanguageResult &result) {
   JsonWriter json;
   const Benchmark tokens = Benchmark::of(result.tokens().whole);
   const double batch = static_cast<double>(result.plan.batch);
-  json.begin_object().key("machine").string(result.machine).key("functions").begin_array();
-  for (const std::string &name : result.functions) json.string(name);
-  json.end_array().key("prefill").number(result.plan.prefill).key("decode").number(result.plan.decode);
+  json.begin_object().key("machine").string(result.machine).key("functions").list(result.functions);
+  json.key("prefill").number(result.plan.prefill).key("decode").number(result.plan.decode);
   json.key("batch").number(result.plan.batch).key("vocabulary").number(result.vocabulary);
   json.key("threads").number(result.threads);
   write_times(json.key("time_to_first_token_us"), result.first_tokens());

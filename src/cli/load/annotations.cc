@@ -1,7 +1,5 @@
 #include "cli/load/annotations.h"
 
-#include <cctype>
-
 #include "cli/support/json.h"
 #include "cli/support/text.h"
 
@@ -29,10 +27,13 @@ std::string_view enclosed(std::string_view text) {
 }
 
 // Reads "4", "T.int64(4)", "n" or "n * 2".
-Dim read_annotated_dim(std::string_view text) {
-  if (const std::string_view number = between(text, "T.int64(", ")"); text.ends_with(')') && !number.empty())
-    if (const auto size = read_int(number)) return *size;
-  if (const auto size = read_int(text)) return *size;
+Dim read_dim(std::string_view text) {
+  std::string_view number = text;
+  if (text.starts_with("T.int") && text.ends_with(')')) {
+    number.remove_prefix(text.find('(') + 1);
+    number.remove_suffix(1);
+  }
+  if (const auto size = read_int(number)) return *size;
   return std::string(text);
 }
 
@@ -45,44 +46,19 @@ std::vector<AnnotatedTensor> read_tensors(std::string_view text) {
     const std::string_view dims = enclosed(text);
     AnnotatedTensor &tensor = tensors.emplace_back();
     for (const std::string_view dim : split(dims, ','))
-      if (!trim(dim).empty()) tensor.dims.push_back(read_annotated_dim(trim(dim)));
+      if (!trim(dim).empty()) tensor.dims.push_back(read_dim(trim(dim)));
     text.remove_prefix(dims.size());
     tensor.dtype = between(text.substr(0, text.find(kTensor)), "dtype=\"", "\"");
   }
   return tensors;
 }
 
-bool is_name(std::string_view text) {
-  if (text.empty() || std::isdigit(static_cast<unsigned char>(text[0]))) return false;
-  for (const char c : text)
-    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_') return false;
-  return true;
-}
-
 // Splits at commas outside of all brackets.
 std::vector<std::string_view> split_list(std::string_view text) {
-  std::vector<std::string_view> parts;
-  int depth = 0;
-  size_t start = 0;
-  for (size_t i = 0; i <= text.size(); ++i) {
-    const char c = i < text.size() ? text[i] : ',';
-    if (c == '(' || c == '[') ++depth;
-    if (c == ')' || c == ']') --depth;
-    if (c != ',' || (depth > 0 && i < text.size())) continue;
-    if (const std::string_view part = trim(text.substr(start, i - start)); !part.empty()) parts.push_back(part);
-    start = i + 1;
-  }
+  std::vector<std::string_view> parts = split(text, ',', "([", ")]");
+  for (std::string_view &part : parts) part = trim(part);
+  std::erase(parts, "");
   return parts;
-}
-
-// Reads 4, T.int64(4), or the name of a size.
-std::optional<Dim> read_signature_dim(std::string_view text) {
-  if (text.starts_with("T.int") && text.ends_with(')')) {
-    text.remove_prefix(std::min(text.find('(') + 1, text.size()));
-    text.remove_suffix(1);
-  }
-  if (const std::optional<int64_t> size = read_int(text)) return Dim(*size);
-  return is_name(text) ? std::optional<Dim>(std::string(text)) : std::nullopt;
 }
 
 // Reads Tensor([T.int64(4), n], float32).
@@ -93,9 +69,9 @@ std::optional<AnnotatedTensor> read_argument(std::string_view type) {
   if (parts.size() != 2 || !parts[0].starts_with('[') || !parts[0].ends_with(']')) return std::nullopt;
   AnnotatedTensor argument{std::string(parts[1]), {}};
   for (const std::string_view part : split_list(parts[0].substr(1, parts[0].size() - 2))) {
-    const std::optional<Dim> dim = read_signature_dim(part);
-    if (!dim) return std::nullopt;
-    argument.dims.push_back(*dim);
+    const Dim &dim = argument.dims.emplace_back(read_dim(part));
+    const auto *name = std::get_if<std::string>(&dim);
+    if (name && (!is_word(*name) || contains(*name, "."))) return std::nullopt;
   }
   return argument;
 }
@@ -121,8 +97,7 @@ bool read_annotation(std::string_view text, Annotations &annotations) {
 Annotations read_annotations(const Executable &executable) {
   const Json json = parse_json(executable.write(OPD_EXECUTABLE_JSON), "the program");
   Annotations annotations;
-  const cJSON *constant = nullptr;
-  cJSON_ArrayForEach(constant, json_member(json.get(), "constants")) {
+  for (const cJSON *constant : json_items(json_member(json.get(), "constants"))) {
     if (json_string(constant, "kind") != "string") continue;
     std::string text = json_string(constant, "value");
     std::erase(text, '\\');  // the constant is quoted

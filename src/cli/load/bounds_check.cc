@@ -9,10 +9,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <new>
 #include <span>
-#include <utility>
 
 #include "cli/load/program.h"
 #include "cli/support/failure.h"
@@ -65,18 +66,8 @@ class GuardedBlock {
     std::memset(body_, std::to_integer<int>(fill_), body_size_);
     if (size_) std::memcpy(data_, content.data(), size_);
   }
-  ~GuardedBlock() {
-    if (mapping_) munmap(mapping_, mapped_);
-  }
-  GuardedBlock(GuardedBlock &&from) noexcept
-      : mapping_(std::exchange(from.mapping_, nullptr)),
-        body_(from.body_),
-        data_(from.data_),
-        mapped_(from.mapped_),
-        body_size_(from.body_size_),
-        size_(from.size_),
-        fill_(from.fill_) {}
-  GuardedBlock &operator=(GuardedBlock &&) = delete;
+  ~GuardedBlock() { munmap(mapping_, mapped_); }
+  GuardedBlock(const GuardedBlock &) = delete;
 
   std::byte *data() const { return data_; }
   std::span<const std::byte> bytes() const { return {data_, size_}; }
@@ -113,21 +104,22 @@ class GuardedBlock {
 // the watch. Watches nest.
 class FaultWatch {
  public:
-  FaultWatch(const std::string &call, std::span<const GuardedBlock> blocks, std::span<const std::string> names);
-  ~FaultWatch();
+  FaultWatch(const std::string &name, const std::deque<GuardedBlock> &all, std::span<const std::string> texts);
+  ~FaultWatch() { watched.store(outer_); }
   FaultWatch(const FaultWatch &) = delete;
   FaultWatch &operator=(const FaultWatch &) = delete;
 
+  // The signal handler reads this. It is global, because kernels can fault on any thread.
+  static inline std::atomic<const FaultWatch *> watched{nullptr};
   const char *const call;
-  const std::span<const GuardedBlock> blocks;
+  const std::deque<GuardedBlock> &blocks;
   const std::span<const std::string> names;
 
  private:
-  const FaultWatch *const outer_;
+  const FaultWatch *const outer_ = watched.load();
 };
 
-// The signal handler reads this. It is global, because kernels can fault on any thread.
-std::atomic<const FaultWatch *> watched{nullptr};
+const char *side_of(ptrdiff_t outside) { return outside < 0 ? " B before " : " B after the end of "; }
 
 // "wrote" or "read", if the processor reports which.
 const char *access_verb(const void *context) {
@@ -147,7 +139,7 @@ const char *access_verb(const void *context) {
 
 // Runs in a signal handler: it allocates no memory and uses only system calls.
 void on_fault(int number, siginfo_t *info, void *context) {
-  const FaultWatch *watch = watched.load();
+  const FaultWatch *watch = FaultWatch::watched.load();
   if (!watch) {  // not from a kernel: the fault occurs again, and kills the process as usual
     signal(number, SIG_DFL);
     return;
@@ -158,8 +150,7 @@ void on_fault(int number, siginfo_t *info, void *context) {
   for (size_t i = 0; i < watch->blocks.size(); ++i) {
     const std::optional<ptrdiff_t> outside = watch->blocks[i].outside(address);
     if (!outside) continue;
-    if (*outside < 0) text << " memory that begins " << static_cast<size_t>(-*outside) << " B before ";
-    else text << " memory that begins " << static_cast<size_t>(*outside) << " B after the end of ";
+    text << " memory that begins " << static_cast<size_t>(std::abs(*outside)) << side_of(*outside);
     end_with(text << watch->names[i].c_str() << "\n");
   }
   end_with(text << " memory at address " << info->si_addr << ", which is near none of its tensors\n");
@@ -172,14 +163,12 @@ void handle_faults() {
   sigaction(SIGSEGV, &action, nullptr);
 }
 
-FaultWatch::FaultWatch(const std::string &name, std::span<const GuardedBlock> all, std::span<const std::string> texts)
-    : call(name.c_str()), blocks(all), names(texts), outer_(watched.load()) {
+FaultWatch::FaultWatch(const std::string &name, const std::deque<GuardedBlock> &all, std::span<const std::string> texts)
+    : call(name.c_str()), blocks(all), names(texts) {
   static const bool handled = (handle_faults(), true);
   static_cast<void>(handled);
   watched.store(this);
 }
-
-FaultWatch::~FaultWatch() { watched.store(outer_); }
 
 // ---- the check of a call
 
@@ -247,11 +236,11 @@ class Copies {
  public:
   Copies(const std::vector<opd_value> &arguments, const std::vector<Shared> &memory, GuardedBlock::Side side,
          std::byte fill)
-      : values_(arguments) {
-    views_.reserve(values_.size());  // values point at them
+      : values(arguments) {
+    views_.reserve(values.size());  // values point at them
     for (const Shared &shared : memory) {
       const Range range = shared.range;
-      blocks_.emplace_back(std::span<const std::byte>(range.begin, range.end), block_alignment, side, fill);
+      blocks.emplace_back(std::span<const std::byte>(range.begin, range.end), block_alignment, side, fill);
       for (const size_t i : shared.arguments) place(i, range.begin);
     }
   }
@@ -261,44 +250,41 @@ class Copies {
   Copies(const Copies &) = delete;
   Copies &operator=(const Copies &) = delete;
 
-  const std::vector<opd_value> &values() const { return values_; }
-  const std::vector<GuardedBlock> &blocks() const { return blocks_; }
+  std::vector<opd_value> values;
+  std::deque<GuardedBlock> blocks;  // they do not move
 
  private:
   void place(size_t i, const std::byte *begin) {
-    DLTensor view = *tensor_in(values_[i]);
+    DLTensor view = *tensor_in(values[i]);
     // `byte_offset` is kept, so the pointer may lie before the copy.
-    const uintptr_t moved = reinterpret_cast<uintptr_t>(blocks_.back().data()) - reinterpret_cast<uintptr_t>(begin);
+    const uintptr_t moved = reinterpret_cast<uintptr_t>(blocks.back().data()) - reinterpret_cast<uintptr_t>(begin);
     view.data = reinterpret_cast<void *>(reinterpret_cast<uintptr_t>(view.data) + moved);
     views_.push_back(view);
-    if (values_[i].type == OPD_TENSOR) {
+    if (values[i].type == OPD_TENSOR) {
       tensors_.push_back(Tensor::borrow(view));
-      values_[i] = opdyno::arg(tensors_.back());
+      values[i] = opdyno::arg(tensors_.back());
     } else {
-      values_[i] = opd_dltensor(&views_.back());
+      values[i] = opd_dltensor(&views_.back());
     }
   }
 
-  std::vector<opd_value> values_;
   std::vector<DLTensor> views_;
   std::vector<Tensor> tensors_;
-  std::vector<GuardedBlock> blocks_;
 };
 
 [[noreturn]] void fail_check(std::string finding) { throw Failure(Exit::mismatch, std::move(finding)); }
 
 void check_fill(const Copies &copies, const std::vector<Shared> &memory, const std::string &kernel) {
   for (size_t i = 0; i < memory.size(); ++i) {
-    const std::optional<ptrdiff_t> outside = copies.blocks()[i].written_outside();
+    const std::optional<ptrdiff_t> outside = copies.blocks[i].written_outside();
     if (!outside) continue;
-    if (*outside < 0) fail_check(cat(kernel, " wrote memory that begins ", -*outside, " B before ", memory[i].name));
-    fail_check(cat(kernel, " wrote memory that begins ", *outside, " B after the end of ", memory[i].name));
+    fail_check(cat(kernel, " wrote memory that begins ", std::abs(*outside), side_of(*outside), memory[i].name));
   }
 }
 
 void check_equal(const Copies &a, const Copies &b, const std::vector<Shared> &memory, const std::string &kernel) {
   for (size_t i = 0; i < memory.size(); ++i) {
-    const std::span<const std::byte> one = a.blocks()[i].bytes(), other = b.blocks()[i].bytes();
+    const std::span<const std::byte> one = a.blocks[i].bytes(), other = b.blocks[i].bytes();
     const size_t at = static_cast<size_t>(std::mismatch(one.begin(), one.end(), other.begin()).first - one.begin());
     if (at == one.size()) continue;
     fail_check(cat(kernel, " computed different results, from byte ", at, " on of ", memory[i].name,
@@ -312,12 +298,11 @@ void check_equal(const Copies &a, const Copies &b, const std::vector<Shared> &me
 void BoundsCheck::check(const Function &kernel, const std::string &name, const std::vector<opd_value> &arguments) {
   const std::vector<Shared> memory = shared_memory(arguments);
   const std::string subject = cat("the kernel ", name);
-  std::vector<std::string> names;
-  for (const Shared &shared : memory) names.push_back(shared.name);
+  const std::vector<std::string> names = mapped(memory, &Shared::name);
   const auto call_with = [&](const Copies &copies) {
     try {
-      const FaultWatch watch(subject, copies.blocks(), names);
-      kernel.call(copies.values());
+      const FaultWatch watch(subject, copies.blocks, names);
+      kernel.call(copies.values);
     } catch (const opdyno::Error &) {}  // the call itself then reports the same error, with its place in the program
     check_fill(copies, memory, subject);
   };
@@ -349,7 +334,7 @@ Function BoundsCheck::instrument() {
         if (!finding_) finding_ = failure.what();
         throw;
       }
-    } else if (name.starts_with("vm.builtin.attention_kv_cache_") || name.starts_with("vm.builtin.rnn_state_")) {
+    } else if (is_of_cache(name)) {
       has_caches_ = true;
     } else if (!name.starts_with(builtin_prefix) && !program_.find(name)) {
       unchecked_.insert(name);

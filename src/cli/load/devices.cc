@@ -107,8 +107,7 @@ Collector make_collector(std::string_view spec, bool elsewhere) {
     if (!one.has_events) fail_usage(cat("the collector ", one.name, " has no events to choose from"));
     for (const std::string_view name : split(spec.substr(colon + 1), ',')) names.emplace_back(trim(name));
   }
-  std::vector<const char *> events;
-  for (const std::string &name : names) events.push_back(name.c_str());
+  std::vector<const char *> events = mapped(names, &std::string::c_str);
   auto options = opdyno::defaults(opd_counter_options_init);
   options.best_effort = events.empty();
   options.elsewhere = elsewhere;
@@ -130,9 +129,8 @@ std::string collector_problem(std::string_view name) {
 
 std::string collectors_text() {
   std::string text = "collectors:\n";
-  for (const Known &one : known) {
+  for (const Known &one : known)
     text += cat("  ", pad_right(one.name, 8), one.what, "\n          here: ", state_of(one), "\n");
-  }
   std::vector<std::string> names;
   try {
     names = Collector::list_events(OPD_COLLECTOR_PAPI);

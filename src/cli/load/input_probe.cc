@@ -4,6 +4,7 @@
 // instructions to read checks from. But each kernel's error messages contain its signature. So the function is called
 // with stand-ins for unknown arguments, and an instrument records which checks and kernels get them. All kernels are
 // skipped: nothing is computed, so the content of the stand-ins does not matter.
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -128,10 +129,9 @@ class ParamProbe {
 
   // Reads the signatures of all libraries in the module tree.
   void read_signatures(const cJSON *module) {
-    const cJSON *item = nullptr;
-    cJSON_ArrayForEach(item, json_member(module, "signatures")) if (cJSON_IsString(item))
-        signatures_.try_emplace(item->string, read_kernel_signature(item->valuestring));
-    cJSON_ArrayForEach(item, json_member(module, "imports")) read_signatures(item);
+    for (const cJSON *item : json_items(json_member(module, "signatures")))
+      if (cJSON_IsString(item)) signatures_.try_emplace(item->string, read_kernel_signature(item->valuestring));
+    for (const cJSON *item : json_items(json_member(module, "imports"))) read_signatures(item);
   }
 
   void see_kernel(const std::string &name, const std::vector<opd_value> &args) {
@@ -148,9 +148,8 @@ class ParamProbe {
     }
   }
   bool is_view(const opd_value &value) const {
-    for (const opd_value &argument : arguments_)
-      if (argument.u.object == value.u.object) return false;
-    return true;
+    return std::ranges::none_of(arguments_,
+                                [&](const opd_value &argument) { return argument.u.object == value.u.object; });
   }
 
   // The parameter may have any shape with that many elements; the program's result shape is one of them.

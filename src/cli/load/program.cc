@@ -1,4 +1,3 @@
-// Loads MOD and --import into one module tree, and describes the functions of its VM program.
 #include "cli/load/program.h"
 
 #include <algorithm>
@@ -52,8 +51,7 @@ Module find_program(const Module &module) {
 std::optional<std::vector<Dim>> read_dims(const cJSON *shape) {
   if (!cJSON_IsArray(shape)) return std::nullopt;
   std::vector<Dim> dims;
-  const cJSON *item = nullptr;
-  cJSON_ArrayForEach(item, shape) {
+  for (const cJSON *item : json_items(shape)) {
     if (cJSON_IsString(item)) dims.emplace_back(std::string(item->valuestring));
     else if (cJSON_IsNumber(item)) dims.emplace_back(static_cast<int64_t>(item->valuedouble));
     else return std::nullopt;  // a size without a check
@@ -64,11 +62,10 @@ std::optional<std::vector<Dim>> read_dims(const cJSON *shape) {
 std::vector<FunctionInfo> read_functions(const Executable &executable) {
   const Json json = parse_json(executable.write(OPD_EXECUTABLE_JSON), "the program");
   std::vector<FunctionInfo> functions;
-  const cJSON *function = nullptr, *param = nullptr;
-  cJSON_ArrayForEach(function, json_member(json.get(), "functions")) {
+  for (const cJSON *function : json_items(json_member(json.get(), "functions"))) {
     FunctionInfo &info = functions.emplace_back();
     info.name = json_string(function, "name");
-    cJSON_ArrayForEach(param, json_member(function, "params")) {
+    for (const cJSON *param : json_items(json_member(function, "params"))) {
       Param &read = info.params.emplace_back();
       read.name = json_string(param, "name");
       read.kind = json_string(param, "kind");
@@ -83,9 +80,8 @@ std::vector<FunctionInfo> read_functions(const Executable &executable) {
 }  // namespace
 
 const FunctionInfo *Program::find(std::string_view name) const {
-  for (const FunctionInfo &function : functions)
-    if (function.name == name) return &function;
-  return nullptr;
+  const auto found = std::ranges::find(functions, name, &FunctionInfo::name);
+  return found == functions.end() ? nullptr : &*found;
 }
 
 Program program_of(const Module &module) {

@@ -12,6 +12,9 @@
 namespace opd::cli {
 
 inline constexpr std::string_view builtin_prefix = "vm.builtin.";
+inline bool is_of_cache(std::string_view name) {  // a function of KV caches or of the states of recurrent networks
+  return name.starts_with("vm.builtin.attention_kv_cache_") || name.starts_with("vm.builtin.rnn_state_");
+}
 
 // The checks of a VM function for a parameter; fields without a check are missing.
 struct Param {

@@ -1,4 +1,3 @@
-// One prepared call: module, function, arguments, time limit. The commands run, bench and profile share it.
 #include "cli/load/runner.h"
 
 #include "cli/support/failure.h"
@@ -63,13 +62,6 @@ Function Runner::function() const {
   return Function::of([this](const opd_value *args, int32_t num_args) {
     return target_->vm().call_with(call_options(), target_->name().c_str(), {args, args + num_args});
   });
-}
-
-opd_call_options Runner::call_options() const {
-  auto options = opdyno::defaults(opd_call_options_init);
-  options.cancel = token_.get();
-  if (watchdog_) options.timeout_ns = watchdog_->remaining().count();
-  return options;
 }
 
 }  // namespace opd::cli

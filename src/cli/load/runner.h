@@ -28,7 +28,7 @@ class Runner {
   // function on another machine has no wrapper, because it must be measured there. Must not outlive this.
   Function function() const;
   // Returns the options for calls that other code makes.
-  opd_call_options call_options() const;
+  opd_call_options call_options() const { return options_of_call(token_, watchdog_.get()); }
 
  private:
   std::optional<std::chrono::nanoseconds> timeout_;

@@ -62,9 +62,7 @@ std::vector<Sizes> sweep_of(const Args &args) {
 }
 
 std::string sizes_text(const Sizes &sizes) {
-  std::vector<std::string> parts;
-  for (const auto &[name, size] : sizes) parts.push_back(cat(name, "=", size));
-  return join(parts, ", ");
+  return join(mapped(sizes, [](const auto &one) { return cat(one.first, "=", one.second); }), ", ");
 }
 
 }  // namespace opd::cli

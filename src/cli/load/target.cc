@@ -95,7 +95,7 @@ class Builder {
   }
 
   void bind_params(const std::string &path) {
-    const Params params = load_params(path);
+    const Params params = Params::load(path);
     bool is_used = false;
     for (size_t i = 0; i < target_.params().size(); ++i) {
       const std::string &name = target_.params()[i].name;
@@ -136,8 +136,8 @@ class Builder {
     bool is_whole = true;
     for (size_t i = 0; i < slots_.size(); ++i) is_whole &= slots_[i] || params[i].is_whole();
     if (is_whole) return params;
-    std::vector<opd_value> given;
-    for (const std::optional<Value> &slot : slots_) given.push_back(slot ? slot->view() : opd_none());
+    const auto given_in = [](const std::optional<Value> &slot) { return slot ? slot->view() : opd_none(); };
+    const std::vector<opd_value> given = mapped(slots_, given_in);
     return is_there_ ? probe_here(given) : probe_params(program_, target_, given);
   }
 
@@ -260,8 +260,7 @@ DLDevice device_option(const Args &args, std::string_view option) {
   const Value absence =
       attempt(Exit::failed, cat("device ", *text), [&] { return opdyno::device_attr(device, OPD_ATTR_ABSENCE); });
   if (absence.type() == OPD_NONE) return warn_of_cpu_number(device), device;
-  std::vector<std::string> present;
-  for (const DLDevice other : devices()) present.push_back(opdyno::to_string(other));
+  const auto present = mapped(devices(), [](DLDevice other) { return opdyno::to_string(other); });
   throw Failure(
       Exit::failed,
       cat("there is no device ", *text, " here: ", absence.string(), "; this machine has ", join(present, ", ")),
@@ -278,7 +277,13 @@ Target::Target(const Program &program, const std::optional<std::string> &functio
   if (program.vm_module && program.functions.empty() && !function)
     throw Failure(Exit::refused, "the program has no functions");
   if (!program.vm_module || (function && !program.find(*function))) {
-    bind_plain(program, function);
+    name_ = choose(function, program.root.functions());
+    if (program.vm_module && !program.root.has_function(name_.c_str())) {
+      const std::vector<std::string> names = names_of(program.functions);
+      fail_usage(cat("the program has no function '", name_, "'.", suggest(name_, names), " It has ",
+                     names.empty() ? "none" : join(names, ", ")));
+    }
+    function_ = attempt(Exit::usage, "", [&] { return program.root.function(name_.c_str()); });
   } else {
     name_ = choose(function, names_of(program.functions));
     params_ = program.find(name_)->params;
@@ -295,16 +300,6 @@ void Target::bind_program(const Program &program, const Args &args) {
   options.memory_limit_bytes = args.bytes("memory-limit").value_or(0);
   vm_ = attempt(Exit::refused, "", [&] { return Vm(program.vm_module, &options); });
   function_ = attempt(Exit::usage, "", [&] { return vm_.function(name_.c_str()); });
-}
-
-void Target::bind_plain(const Program &program, const std::optional<std::string> &function) {
-  name_ = choose(function, program.root.functions());
-  if (program.vm_module && !program.root.has_function(name_.c_str())) {
-    const std::vector<std::string> names = names_of(program.functions);
-    fail_usage(cat("the program has no function '", name_, "'.", suggest(name_, names), " It has ",
-                   names.empty() ? "none" : join(names, ", ")));
-  }
-  function_ = attempt(Exit::usage, "", [&] { return program.root.function(name_.c_str()); });
 }
 
 Value Target::call(const std::vector<opd_value> &args, const opd_call_options &options) const {

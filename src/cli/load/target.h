@@ -38,7 +38,6 @@ class Target {
 
  private:
   void bind_program(const Program &program, const Args &args);
-  void bind_plain(const Program &program, const std::optional<std::string> &function);
 
   std::string name_;
   DLDevice device_;

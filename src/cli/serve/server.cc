@@ -56,7 +56,7 @@ class Server {
  public:
   explicit Server(ServerSettings &settings)
       : settings_(settings), sandbox_(session_text(settings_.session)), folders_(settings_.user) {
-    adopt_orphans();
+    prctl(PR_SET_CHILD_SUBREAPER, 1);  // descendants that lose their parents become children of this process
     listener_ = listen_at(settings_.listen);
     if (!is_loopback(listener_.get()) && !settings_.session.secret && !settings_.lets_anyone)
       fail_usage(
@@ -78,7 +78,7 @@ class Server {
               "\nsandbox: ", sandbox_, "\n"));
     const bool is_reachable = !is_loopback(listener_.get()), has_secret = settings_.session.secret;
     if (is_reachable && !has_secret) warn("who reaches this address may run programs here");
-    if (is_reachable && has_secret && settings_.certificate.empty())
+    if (is_reachable && has_secret && !settings_.session.tls_certificate_file)
       warn("sessions are not encrypted; --tls-cert or an ssh tunnel does that");
     if (!settings_.session.sandbox) warn("without a sandbox, programs of clients can do all that this user can");
     if (geteuid() == 0 && settings_.user.empty())
@@ -259,7 +259,8 @@ class Server {
     SharedMemory<SharedSession> shared;
     try {
       gate.emplace();
-      shared = share_session();
+      shared = share_memory<SharedSession>();
+      opd_rpc_progress_init(&shared->progress);
       folder = folders_.make(number);
       if (metrics_) metrics_->begin_session(number, *shared);
     } catch (const Failure &failure) {

@@ -23,8 +23,7 @@ struct ServerSettings {
   std::optional<std::chrono::nanoseconds> most_time;  // limit of a session
   std::string most_time_text;                         // the text of the option
   std::string user;
-  std::string allowed_modules;               // content of the file with the list
-  std::string certificate, certificate_key;  // paths of the files
+  std::string allowed_modules;  // content of the file with the list
   std::vector<const char *> read_paths;
   opd_rpc_serve_options session;
   std::optional<Endpoint> metrics;

@@ -5,7 +5,6 @@
 #include <pwd.h>
 #include <signal.h>
 #include <sys/file.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -17,11 +16,9 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <opdyno/tensor.hpp>
 #include <string_view>
 
-#include "cli/support/file.h"
 #include "cli/support/text.h"
 
 namespace opd::cli {
@@ -71,6 +68,15 @@ bool has_used_up(int status, const rusage &used, int32_t limit) {
          (WTERMSIG(status) == SIGKILL && used.ru_utime.tv_sec + used.ru_stime.tv_sec >= limit);
 }
 
+// The operator that ran, according to the process; "": none.
+std::string noted_operator(const SharedSession &shared) {
+  const char *const text = shared.progress.crashed_in;
+  std::string name(text, strnlen(text, sizeof shared.progress.crashed_in));
+  const auto is_good = [](char c) { return c >= ' ' && c <= '~'; };  // messages and spans are UTF-8
+  std::ranges::replace_if(name, std::not_fn(is_good), '?');
+  return name;
+}
+
 std::string memory_text() {
   const opdyno::Value bytes = opdyno::device_attr({kDLCPU, 0}, OPD_ATTR_TOTAL_GLOBAL_MEMORY);
   if (bytes.type() != OPD_INT) return "the kernel had no memory left";
@@ -80,14 +86,12 @@ std::string memory_text() {
 
 std::string signal_text(int number, const MemoryWatch &memory) {
   if (number == SIGKILL && memory.has_ended_a_process()) return cat("SIGKILL (", memory_text(), ")");
-  return cat("signal ", number, " (", strsignal(number), ")");
+  return signal_name(number);
 }
 
 }  // namespace
 
 // ---- processes
-
-void adopt_orphans() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
 
 std::vector<pid_t> children_of_this_process() {
   std::vector<pid_t> found;
@@ -161,20 +165,6 @@ void SessionGate::answer(bool is_let_in) {
 }
 
 // ---- shared memory
-
-SharedMemory<SharedSession> share_session() {
-  auto made = share_memory<SharedSession>();
-  opd_rpc_progress_init(&made->progress);
-  return made;
-}
-
-std::string noted_operator(const SharedSession &shared) {
-  const char *const text = shared.progress.crashed_in;
-  std::string name(text, strnlen(text, sizeof shared.progress.crashed_in));
-  const auto is_good = [](char c) { return c >= ' ' && c <= '~'; };  // messages and spans are UTF-8
-  std::ranges::replace_if(name, std::not_fn(is_good), '?');
-  return name;
-}
 
 void note_reason(SharedSession &shared, const std::string &reason) {
   char(&place)[sizeof shared.progress.end_reason] = shared.progress.end_reason;

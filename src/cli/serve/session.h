@@ -26,8 +26,6 @@ namespace opd::cli {
 
 // ---- processes
 
-// If a descendant loses its parent, it becomes a child of this process.
-void adopt_orphans();
 std::vector<pid_t> children_of_this_process();  // children of its main thread
 void end_all_children();                        // ends their children, too; waits for all ends
 
@@ -119,10 +117,7 @@ SharedMemory<T> share_memory() {
   if (memory == MAP_FAILED) fail_errno("share", "memory", errno);
   return SharedMemory<T>(new (memory) T);
 }
-SharedMemory<SharedSession> share_session();
 
-// The operator that ran, according to the process; "": none.
-std::string noted_operator(const SharedSession &shared);
 // Notes the reason for the message to the client. Called if the server kills the process, or if the process has ended.
 void note_reason(SharedSession &shared, const std::string &reason);
 // Tells the client why the process has ended, unless the process has told it. Does not wait.

@@ -95,9 +95,7 @@ DiffView::DiffView(Report diff, const opd_diff_options &options)
 }
 
 std::string DiffView::table(TableStyle style) const {
-  std::vector<const DiffRow *> all;
-  for (const DiffRow &row : rows_) all.push_back(&row);
-  return table_of(all).written(style);
+  return table_of(mapped(rows_, [](const DiffRow &row) { return &row; })).written(style);
 }
 
 std::string DiffView::on_screen(std::string_view sentence) const {

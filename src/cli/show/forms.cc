@@ -16,47 +16,42 @@ struct NamedForm {
   opd_report_format format;
   std::vector<std::string_view> suffixes;
 };
-const std::vector<NamedForm> &forms() {  // in the order of ReportForm
-  static const std::vector<NamedForm> all = {{"table", OPD_REPORT_TABLE, {".txt"}},
-                                             {"csv", OPD_REPORT_CSV, {".csv"}},
-                                             {"json", OPD_REPORT_JSON, {".json", ".jsonl"}},
-                                             {"markdown", OPD_REPORT_MARKDOWN, {".md", ".markdown"}},
-                                             {"html", OPD_REPORT_HTML, {".html", ".htm"}}};
-  return all;
-}
+const std::vector<NamedForm> report_forms = {
+    {"table", OPD_REPORT_TABLE, {".txt"}},
+    {"csv", OPD_REPORT_CSV, {".csv"}},
+    {"json", OPD_REPORT_JSON, {".json", ".jsonl"}},
+    {"markdown", OPD_REPORT_MARKDOWN, {".md", ".markdown"}},
+    {"html", OPD_REPORT_HTML, {".html", ".htm"}}};  // in the order of ReportForm
 
 constexpr int64_t usual_rows = 10;  // usual number of rows of a summary
 
-const std::vector<TraceForm> &trace_forms() {
-  static const std::vector<TraceForm> all = {{"speedscope", OPD_TRACE_SPEEDSCOPE, {".speedscope.json", ".speedscope"}},
-                                             {"memory_raw", OPD_TRACE_MEMORY_TIMELINE_RAW, {".memory.raw.json"}},
-                                             {"memory", OPD_TRACE_MEMORY_TIMELINE, {".memory.json"}},
-                                             {"memory_html", OPD_TRACE_MEMORY_TIMELINE_HTML, {".memory.html"}},
-                                             {"chrome", OPD_TRACE_CHROME, {".json"}},
-                                             {"perfetto", OPD_TRACE_PERFETTO, {".pftrace", ".perfetto-trace"}},
-                                             {"pprof", OPD_TRACE_PPROF, {".pb", ".pprof"}},
-                                             {"html", OPD_TRACE_HTML, {".html", ".htm"}},
-                                             {"flame", OPD_TRACE_FLAME_SVG, {".svg"}},
-                                             {"stacks", OPD_TRACE_STACKS, {".stacks", ".folded"}},
-                                             {"table", OPD_TRACE_TABLE, {".txt"}}};
-  return all;
-}
+const std::vector<TraceForm> trace_forms = {{"speedscope", OPD_TRACE_SPEEDSCOPE, {".speedscope.json", ".speedscope"}},
+                                            {"memory_raw", OPD_TRACE_MEMORY_TIMELINE_RAW, {".memory.raw.json"}},
+                                            {"memory", OPD_TRACE_MEMORY_TIMELINE, {".memory.json"}},
+                                            {"memory_html", OPD_TRACE_MEMORY_TIMELINE_HTML, {".memory.html"}},
+                                            {"chrome", OPD_TRACE_CHROME, {".json"}},
+                                            {"perfetto", OPD_TRACE_PERFETTO, {".pftrace", ".perfetto-trace"}},
+                                            {"pprof", OPD_TRACE_PPROF, {".pb", ".pprof"}},
+                                            {"html", OPD_TRACE_HTML, {".html", ".htm"}},
+                                            {"flame", OPD_TRACE_FLAME_SVG, {".svg"}},
+                                            {"stacks", OPD_TRACE_STACKS, {".stacks", ".folded"}},
+                                            {"table", OPD_TRACE_TABLE, {".txt"}}};
 
 }  // namespace
 
 ReportForm report_form(std::string_view name) {
-  for (const NamedForm &form : forms())
-    if (form.name == name) return static_cast<ReportForm>(&form - forms().data());
+  for (const NamedForm &form : report_forms)
+    if (form.name == name) return static_cast<ReportForm>(&form - report_forms.data());
   fail_usage(cat("--as: '", name, "' is none of table, csv, json, markdown and html"));
 }
 
 ReportForm report_form_of_file(const std::string &path, ReportForm otherwise) {
   const std::string given = suffix_of(path);
-  for (const NamedForm &form : forms())
+  for (const NamedForm &form : report_forms)
     if (std::ranges::count(form.suffixes, given)) return report_form(form.name);
   if (!given.empty())
     print_message(cat("opdyno: no form of reports has the suffix ", given, ", so ", path, " is written as ",
-                      forms()[static_cast<size_t>(otherwise)].name, "\n"));
+                      report_forms[static_cast<size_t>(otherwise)].name, "\n"));
   return otherwise;
 }
 
@@ -70,7 +65,8 @@ opd_report_write_options write_options(const Args &args) {
 }
 
 std::string written(const Report &report, ReportForm form, const opd_report_write_options &options) {
-  return report.write(forms()[static_cast<size_t>(form)].format, &options) + (form == ReportForm::json ? "\n" : "");
+  return report.write(report_forms[static_cast<size_t>(form)].format, &options) +
+         (form == ReportForm::json ? "\n" : "");
 }
 
 bool wants_summary(const Args &args) {
@@ -101,21 +97,21 @@ void write_profile(const Args &args, const Profile &profile) {
 }
 
 const TraceForm &trace_form(std::string_view name) {
-  for (const TraceForm &form : trace_forms())
+  for (const TraceForm &form : trace_forms)
     if (form.name == name) return form;
-  fail_usage(cat("--form: '", name, "' is none of ", join(names_of(trace_forms()), ", ")));
+  fail_usage(cat("--form: '", name, "' is none of ", join(names_of(trace_forms), ", ")));
 }
 
-bool is_gzip_file(const std::string &path) { return lower_case(path).ends_with(".gz"); }
-
-const TraceForm &trace_form_of_file(const std::string &path) {
+const TraceForm &trace_form_of(const Args &args, const std::string &path) {
+  if (const auto name = args.value("form")) return trace_form(*name);
+  if (path == "-") return trace_form("chrome");
   std::string name = lower_case(path);
   if (name.ends_with(".gz")) name.resize(name.size() - 3);
-  for (const TraceForm &form : trace_forms())
+  for (const TraceForm &form : trace_forms)
     for (const std::string_view suffix : form.suffixes)
       if (name.ends_with(suffix)) return form;
-  fail_usage(cat("the suffix of ", path,
-                 " names no form of a trace; name it by --form: ", join(names_of(trace_forms()), ", ")));
+  fail_usage(
+      cat("the suffix of ", path, " names no form of a trace; name it by --form: ", join(names_of(trace_forms), ", ")));
 }
 
 }  // namespace opd::cli

@@ -36,7 +36,6 @@ struct TraceForm {
 
 // Both functions fail with Exit::usage if there is no such form.
 const TraceForm &trace_form(std::string_view name);
-const TraceForm &trace_form_of_file(const std::string &path);
-bool is_gzip_file(const std::string &path);  // "….gz"
+const TraceForm &trace_form_of(const Args &args, const std::string &path);  // of --form, or of the path's suffix
 
 }  // namespace opd::cli

@@ -10,16 +10,15 @@ namespace {
 
 constexpr std::string_view no_functions_note =
     "no symbol of this library starts with __tvm_ffi_, so it offers nothing by TVM's conventions; a plain C function "
-    "of "
-    "it is called by its signature (opd_module_native_function(), in Python Module.native_function())";
+    "of it is called by its signature (opd_module_native_function(), in Python Module.native_function())";
 
 // "float32[n, 784]", "int", "(float32[4], int)" — "" if nothing is known.
 std::string type_text(const cJSON *type) {
   const std::string kind = json_string(type, "kind");
-  const cJSON *items = json_member(type, "items"), *shape = json_member(type, "shape"), *part = nullptr;
+  const cJSON *items = json_member(type, "items"), *shape = json_member(type, "shape");
   std::vector<std::string> parts;
   if (cJSON_IsArray(items)) {
-    cJSON_ArrayForEach(part, items) {
+    for (const cJSON *part : json_items(items)) {
       const std::string item = type_text(part);
       parts.push_back(item.empty() ? "any" : item);
     }
@@ -28,7 +27,7 @@ std::string type_text(const cJSON *type) {
   std::string text = json_string(type, "dtype");
   if (text.empty() && kind == "shape" && cJSON_IsArray(shape)) text = "shape";
   if (cJSON_IsArray(shape)) {
-    cJSON_ArrayForEach(part, shape) parts.push_back(cJSON_IsNull(part) ? "?" : plain_text(part));
+    for (const cJSON *part : json_items(shape)) parts.push_back(cJSON_IsNull(part) ? "?" : plain_text(part));
     return cat(text, "[", join(parts, ", "), "]");
   }
   if (text.empty() && kind != "any") text = kind;
@@ -36,12 +35,11 @@ std::string type_text(const cJSON *type) {
   return symbol.empty() ? text : cat(text, " ", symbol);
 }
 
-// Calls `visit(module, depth)` for the module and its imports; a repeated module is only named.
+// Calls `visit(module)` for the module and its imports; a repeated module is only named.
 template <class Visit>
 void each_module(const cJSON *module, const Visit &visit) {
   visit(module);
-  const cJSON *imported = nullptr;
-  cJSON_ArrayForEach(imported, json_member(module, "imports")) each_module(imported, visit);
+  for (const cJSON *imported : json_items(json_member(module, "imports"))) each_module(imported, visit);
 }
 
 bool is_named_only(const cJSON *module) { return cJSON_IsFalse(json_member(module, "described")); }
@@ -61,8 +59,7 @@ std::string summary(const cJSON *module) {
 
 void append_tree(std::string &out, const cJSON *module, const std::string &before, const std::string &indent) {
   out += cat(before, module_name(module), ": ", summary(module), "\n");
-  const cJSON *imported = nullptr;
-  cJSON_ArrayForEach(imported, json_member(module, "imports")) {
+  for (const cJSON *imported : json_items(json_member(module, "imports"))) {
     const bool is_last = !imported->next;
     append_tree(out, imported, indent + (is_last ? "└─ " : "├─ "), indent + (is_last ? "   " : "│  "));
   }
@@ -82,8 +79,7 @@ class Overview {
 
   void print_module(const cJSON *module, const std::string &indent) {
     out_ += cat(indent, json_string(module, "kind"), "\n");
-    const cJSON *member = nullptr;
-    for (member = module ? module->child : nullptr; member; member = member->next) {
+    for (const cJSON *member : json_items(module)) {
       const std::string_view name = member->string;
       if (name == "kind" || name == "imports" || name == "program") continue;
       if (name.ends_with("_bytes") && name != "size_bytes") continue;       // --sizes shows them
@@ -94,9 +90,9 @@ class Overview {
     }
     if (const cJSON *program = json_member(module, "program")) print_program(program, indent + "  ");
     print_advice(module, indent + "  ");
-    cJSON_ArrayForEach(member, json_member(module, "imports")) {
+    for (const cJSON *imported : json_items(json_member(module, "imports"))) {
       out_ += cat(indent, "  imports:\n");
-      print_module(member, indent + "    ");
+      print_module(imported, indent + "    ");
     }
   }
 
@@ -111,8 +107,7 @@ class Overview {
 
   void print_program(const cJSON *program, const std::string &indent) {
     out_ += cat(indent, "functions:\n");
-    const cJSON *item = nullptr;
-    cJSON_ArrayForEach(item, json_member(program, "functions")) {
+    for (const cJSON *item : json_items(json_member(program, "functions"))) {
       out_ += cat(indent, "  ", signature_text(item), "  ", counted(json_number(item, "instructions"), "instruction"),
                   ", ", counted(json_number(item, "registers"), "register"), "\n");
     }
@@ -122,8 +117,7 @@ class Overview {
 
   void print_needs(const cJSON *packed, const std::string &indent) {
     std::vector<std::string> kernels, builtins;
-    const cJSON *item = nullptr;
-    cJSON_ArrayForEach(item, packed) {
+    for (const cJSON *item : json_items(packed)) {
       const std::string name = plain_text(item);
       name.starts_with(builtin_prefix) ? builtins.push_back(name.substr(builtin_prefix.size()))
                                        : kernels.push_back(name);
@@ -136,9 +130,9 @@ class Overview {
     if (cJSON_GetArraySize(constants) == 0) return;
     out_ += cat(indent, "constants:\n");
     int64_t index = 0;
-    const cJSON *constant = nullptr;
-    cJSON_ArrayForEach(constant, constants) out_ +=
-        cat(indent, "  ", index++, ": ", json_string(constant, "kind"), " ", json_string(constant, "value"), "\n");
+    for (const cJSON *constant : json_items(constants))
+      out_ +=
+          cat(indent, "  ", index++, ": ", json_string(constant, "kind"), " ", json_string(constant, "value"), "\n");
   }
 
   std::string out_;
@@ -174,20 +168,21 @@ struct SizeTable {
 
 void add_program_sizes(SizeTable &table, const cJSON *program) {
   const cJSON *sections = json_member(program, "section_bytes"), *functions = json_member(program, "functions"),
-              *constants = json_member(program, "constants"), *item = nullptr;
+              *constants = json_member(program, "constants");
   int64_t tensors = 0, tensor_bytes = 0, instructions = 0;
-  cJSON_ArrayForEach(item, constants) {
+  for (const cJSON *item : json_items(constants)) {
     tensors += json_string(item, "kind") == "tensor";
     tensor_bytes += json_number(item, "bytes");
   }
-  cJSON_ArrayForEach(item, functions) instructions += json_number(item, "instructions");
+  for (const cJSON *item : json_items(functions)) instructions += json_number(item, "instructions");
   const int64_t entries = cJSON_GetArraySize(functions) + cJSON_GetArraySize(json_member(program, "packed"));
   table.add("  function table", json_number(sections, "functions"), cat(entries, entries == 1 ? " entry" : " entries"));
   table.add("  constants", json_number(sections, "constants"),
             cat(counted(cJSON_GetArraySize(constants), "constant"), ", of which ", counted(tensors, "tensor"), " with ",
                 tensor_bytes, " bytes of data"));
   table.add("  code", json_number(sections, "code"), counted(instructions, "instruction"));
-  cJSON_ArrayForEach(item, functions) if (json_member(item, "code_bytes"))
+  for (const cJSON *item : json_items(functions))
+    if (json_member(item, "code_bytes"))
       table.add(cat("    ", json_string(item, "name")), json_number(item, "code_bytes"),
                 cat(counted(json_number(item, "instructions"), "instruction"), ", ",
                     counted(json_number(item, "registers"), "register")));
@@ -198,9 +193,8 @@ void add_library_sizes(SizeTable &table, const cJSON *module) {
   if (json_member(module, "memory_bytes")) table.add("  in memory", json_number(module, "memory_bytes"));
   if (const int64_t bytes = json_number(module, "embedded_bytes")) table.add("  embedded modules", bytes);
   if (json_member(module, "code_bytes")) table.add("  segments with code", json_number(module, "code_bytes"));
-  const cJSON *function = nullptr;
-  cJSON_ArrayForEach(function, json_member(module, "function_bytes"))
-      table.add(cat("    ", function->string), static_cast<int64_t>(function->valuedouble));
+  for (const cJSON *function : json_items(json_member(module, "function_bytes")))
+    table.add(cat("    ", function->string), static_cast<int64_t>(function->valuedouble));
 }
 
 }  // namespace
@@ -212,20 +206,14 @@ std::string module_name(const cJSON *module) {
 
 std::string plain_text(const cJSON *item) {
   if (cJSON_IsString(item)) return item->valuestring;
-  if (cJSON_IsArray(item)) {
-    std::vector<std::string> parts;
-    const cJSON *part = nullptr;
-    cJSON_ArrayForEach(part, item) parts.push_back(plain_text(part));
-    return parts.empty() ? "none" : join(parts, ", ");
-  }
+  if (cJSON_IsArray(item)) return item->child ? join(mapped(json_items(item), plain_text), ", ") : "none";
   const std::unique_ptr<char, Release<cJSON_free>> json(cJSON_PrintUnformatted(item));
   return json ? json.get() : "";
 }
 
 std::string signature_text(const cJSON *function) {
   std::vector<std::string> params;
-  const cJSON *param = nullptr;
-  cJSON_ArrayForEach(param, json_member(function, "params")) {
+  for (const cJSON *param : json_items(json_member(function, "params"))) {
     const std::string type = type_text(param), name = json_string(param, "name");
     params.push_back(type.empty() ? name : cat(name, ": ", type));
   }
@@ -245,10 +233,9 @@ std::string signatures_text(const cJSON *module) {
   std::string out;
   each_module(module, [&](const cJSON *each) {
     if (is_named_only(each)) return;
-    const cJSON *program = json_member(each, "program"), *function = nullptr,
-                *written = json_member(each, "signatures");
+    const cJSON *program = json_member(each, "program"), *written = json_member(each, "signatures");
     out += cat(module_name(each), "\n");
-    cJSON_ArrayForEach(function, json_member(program ? program : each, "functions")) {
+    for (const cJSON *function : json_items(json_member(program ? program : each, "functions"))) {
       if (program) {
         out += cat("  ", signature_text(function), "\n");
         continue;

@@ -1,4 +1,3 @@
-// The command line: options are looked up in a command's table; unknown ones get a "did you mean".
 #include "cli/support/args.h"
 
 #include <algorithm>
@@ -11,11 +10,9 @@ namespace opd::cli {
 namespace {
 
 const Option &find_long(std::string_view name, const std::vector<const Option *> &options) {
-  std::vector<std::string> names;
-  for (const Option *option : options) {
+  for (const Option *option : options)
     if (option->name == name) return *option;
-    names.push_back(cat("--", option->name));
-  }
+  const auto names = mapped(options, [](const Option *option) { return cat("--", option->name); });
   fail_usage(cat("unknown option '--", name, "'.", suggest(cat("--", name), names)));
 }
 
@@ -68,8 +65,7 @@ Args Args::parse(const std::vector<std::string> &words, const std::vector<const 
 
 Args Args::without(std::initializer_list<std::string_view> names) const {
   Args rest = *this;
-  for (const std::string_view name : names)
-    if (const auto found = rest.values_.find(name); found != rest.values_.end()) rest.values_.erase(found);
+  std::erase_if(rest.values_, [&](const auto &entry) { return std::ranges::count(names, entry.first) > 0; });
   return rest;
 }
 

@@ -26,6 +26,8 @@ class Args {
   bool has(std::string_view name) const { return values_.contains(name); }
   // The value of an option that may be given once; nullopt if it is absent.
   std::optional<std::string> value(std::string_view name) const;
+  // The value for C, valid as long as this object; NULL if it is absent.
+  const char *text(std::string_view name) const { return has(name) ? all(name).back().c_str() : nullptr; }
   const std::vector<std::string> &all(std::string_view name) const;
   const std::vector<std::string> &words() const { return words_; }
   Args with_words(std::vector<std::string> words) const;  // the same options, other words

@@ -1,33 +1,13 @@
-// The names of the library's C++ API that the program uses.
+// The library's C++ API. Names of the program hide equal ones of the library.
 #pragma once
 #include <opdyno/opdyno.hpp>
 
+#include "cli/support/text.h"
+
 namespace opd::cli {
 
-using opdyno::Array;
-using opdyno::Benchmark;
-using opdyno::CancelToken;
-using opdyno::Collector;
-using opdyno::Evaluator;
-using opdyno::Executable;
-using opdyno::Function;
-using opdyno::KvState;
-using opdyno::Module;
-using opdyno::Params;
-using opdyno::Profile;
-using opdyno::Report;
-using opdyno::ReportBuilder;
-using opdyno::Shape;
-using opdyno::string_of;
-using opdyno::Tensor;
-using opdyno::Trace;
-using opdyno::Value;
-using opdyno::Vm;
+using namespace opdyno;
 
-inline std::vector<opd_value> views_of(const std::vector<Value> &values) {
-  std::vector<opd_value> views;
-  for (const Value &value : values) views.push_back(value.view());
-  return views;
-}
+inline std::vector<opd_value> views_of(const std::vector<Value> &values) { return mapped(values, &Value::view); }
 
 }  // namespace opd::cli

@@ -10,14 +10,11 @@ namespace opd::cli {
 
 namespace {
 
-std::string &kept_hint() {
-  static std::string hint;
-  return hint;
-}
+std::string kept_hint;
 
 }  // namespace
 
-void set_hint(std::string hint) { kept_hint() = std::move(hint); }
+void set_hint(std::string hint) { kept_hint = std::move(hint); }
 
 std::string message_of(const opdyno::Error &error, std::string_view subject) {
   std::string text = error.message();
@@ -31,7 +28,7 @@ std::string message_of(const opdyno::Error &error, std::string_view subject) {
 
 std::string next_step(opd_code code) {
   if (code == OPD_OK) return "";
-  return cat(code == OPD_CALL_FAILED ? kept_hint() : "", "Try 'opdyno explain ", opdyno::code_name(code), "'.\n");
+  return cat(code == OPD_CALL_FAILED ? kept_hint : "", "Try 'opdyno explain ", opdyno::code_name(code), "'.\n");
 }
 
 std::string next_step(const Failure &failure) {

@@ -1,4 +1,3 @@
-// JSON: a parsed document to walk, and a writer that keeps numbers exact and the same under every locale.
 #include "cli/support/json.h"
 
 #include <algorithm>
@@ -19,6 +18,12 @@ const cJSON *json_member(const cJSON *object, const char *member) {
   return cJSON_GetObjectItemCaseSensitive(object, member);
 }
 
+std::vector<const cJSON *> json_items(const cJSON *list) {
+  std::vector<const cJSON *> items;
+  for (const cJSON *item = list ? list->child : nullptr; item; item = item->next) items.push_back(item);
+  return items;
+}
+
 int64_t json_number(const cJSON *object, const char *member) {
   const cJSON *number = json_member(object, member);
   return cJSON_IsNumber(number) ? static_cast<int64_t>(number->valuedouble) : 0;
@@ -31,8 +36,8 @@ std::string json_string(const cJSON *object, const char *member) {
 
 std::vector<std::string> json_strings(const cJSON *object, const char *member) {
   std::vector<std::string> texts;
-  const cJSON *item = nullptr;
-  cJSON_ArrayForEach(item, json_member(object, member)) if (cJSON_IsString(item)) texts.emplace_back(item->valuestring);
+  for (const cJSON *item : json_items(json_member(object, member)))
+    if (cJSON_IsString(item)) texts.emplace_back(item->valuestring);
   return texts;
 }
 

@@ -28,6 +28,7 @@ std::string json_string(const cJSON *object, const char *member);
 int64_t json_number(const cJSON *object, const char *member);                    // 0 if it is missing
 std::vector<std::string> json_strings(const cJSON *object, const char *member);  // a list's texts; none if missing
 const cJSON *json_member(const cJSON *object, const char *member);
+std::vector<const cJSON *> json_items(const cJSON *list);  // or an object's members; none if `list` is NULL
 // Makes all texts and names of members safe for the terminal, as printable() does.
 void make_printable(cJSON *item);
 
@@ -43,6 +44,14 @@ class JsonWriter {
   JsonWriter &number(std::integral auto number) { return raw(cat(number)); }
   JsonWriter &boolean(bool is_true) { return raw(is_true ? "true" : "false"); }
   JsonWriter &raw(std::string_view json);  // a value written before
+  template <class Range>
+  JsonWriter &list(const Range &items) {  // of numbers or texts
+    begin_array();
+    for (const auto &item : items)
+      if constexpr (std::convertible_to<decltype(item), std::string_view>) string(item);
+      else number(item);
+    return end_array();
+  }
   std::string take() { return std::move(out_); }
 
  private:

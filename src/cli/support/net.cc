@@ -1,14 +1,13 @@
 #include "cli/support/net.h"
 
-#include <arpa/inet.h>
 #include <netdb.h>
-#include <netinet/in.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -38,17 +37,16 @@ Addresses addresses_of(const Endpoint &endpoint, int flags) {
   return Addresses(found);
 }
 
-sockaddr_storage own_address(int socket) {
-  sockaddr_storage own{};
-  socklen_t size = sizeof own;
-  getsockname(socket, reinterpret_cast<sockaddr *>(&own), &size);
-  return own;
-}
-
-uint16_t port_of(int socket) {
-  auto own = own_address(socket);
-  return ntohs(own.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6 *>(&own)->sin6_port
-                                         : reinterpret_cast<sockaddr_in *>(&own)->sin_port);
+// The address of one end of a connection: getsockname() or getpeername(). Without a host if it is not known.
+Endpoint end_of(int socket, int (*address_of)(int, sockaddr *, socklen_t *)) {
+  sockaddr_storage found{};
+  socklen_t size = sizeof found;
+  char host[NI_MAXHOST], port[NI_MAXSERV];
+  auto *const address = reinterpret_cast<sockaddr *>(&found);
+  const bool is_known =
+      address_of(socket, address, &size) == 0 &&
+      getnameinfo(address, size, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) == 0;
+  return is_known ? Endpoint{host, port} : Endpoint();
 }
 
 // TVM's trackers use signed 32-bit sizes and numbers. They are little-endian, like all processors that opdyno supports.
@@ -105,25 +103,18 @@ Descriptor listen_at(Endpoint &endpoint) {
   if (made) setsockopt(made.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   if (!made || bind(made.get(), addresses->ai_addr, addresses->ai_addrlen) != 0 || listen(made.get(), SOMAXCONN) != 0)
     fail_errno("listen at", endpoint.text(), errno);
-  endpoint.port = cat(port_of(made.get()));
+  endpoint.port = end_of(made.get(), getsockname).port;
   return made;
 }
 
 bool is_loopback(int listener) {
-  auto own = own_address(listener);
-  if (own.ss_family == AF_INET6) return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<sockaddr_in6 *>(&own)->sin6_addr);
-  return ntohl(reinterpret_cast<sockaddr_in *>(&own)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+  const std::string host = end_of(listener, getsockname).host;
+  return host == "::1" || host.starts_with("127.");
 }
 
 std::string peer_of(int connection) {
-  sockaddr_storage peer{};
-  socklen_t size = sizeof peer;
-  char host[NI_MAXHOST], port[NI_MAXSERV];
-  auto *const address = reinterpret_cast<sockaddr *>(&peer);
-  const bool is_known =
-      getpeername(connection, address, &size) == 0 &&
-      getnameinfo(address, size, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) == 0;
-  return is_known ? Endpoint{host, port}.text() : "an unknown address";
+  const Endpoint peer = end_of(connection, getpeername);
+  return peer.host.empty() ? "an unknown address" : peer.text();
 }
 
 Tracker::Tracker(Endpoint at, std::string key, int port) : at_(std::move(at)), key_(std::move(key)), port_(port) {
@@ -151,9 +142,8 @@ void Tracker::offer(const std::string &match_key) {
 
 bool Tracker::is_taken(const std::string &match_key) {
   const Json keys = parse_json(ask(cat("[", int{pending_match_keys}, "]")), "the tracker's answer");
-  const cJSON *key;
-  cJSON_ArrayForEach(key, keys.get()) if (cJSON_IsString(key) && match_key == key->valuestring) return false;
-  return true;
+  return std::ranges::none_of(json_items(keys.get()),
+                              [&](const cJSON *key) { return cJSON_IsString(key) && match_key == key->valuestring; });
 }
 
 std::string Tracker::ask(const std::string &message) {
@@ -167,11 +157,7 @@ std::string Tracker::ask(const std::string &message) {
 }
 
 void Tracker::send(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent > 0) bytes.remove_prefix(static_cast<size_t>(sent));
-    else if (errno != EINTR) fail_errno("write to the tracker at", at_.text(), errno);
-  }
+  if (!write_all(socket_.get(), bytes)) fail_errno("write to the tracker at", at_.text(), errno);
 }
 
 std::string Tracker::receive(size_t size) {

@@ -3,9 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
-#include <condition_variable>
-#include <mutex>
 
 #include "cli/support/failure.h"
 #include "cli/support/file.h"
@@ -78,6 +75,13 @@ void Watchdog::watch(const std::stop_token &stopped) const {
           significant(std::chrono::duration<double>(timeout_).count(), 6),
           " s after the start (--timeout); a running kernel cannot be interrupted, so the program ends here\n"));
   _exit(static_cast<int>(Exit::failed));  // destructors would wait for the kernel
+}
+
+opd_call_options options_of_call(const CancelToken &token, const Watchdog *watchdog) {
+  auto options = opdyno::defaults(opd_call_options_init);
+  options.cancel = token.get();
+  if (watchdog) options.timeout_ns = watchdog->remaining().count();
+  return options;
 }
 
 }  // namespace opd::cli

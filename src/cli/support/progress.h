@@ -53,4 +53,7 @@ class Watchdog {
   std::jthread thread_;  // last: it uses the members above
 };
 
+// The options of a call that ends at the watchdog's deadline, if there is one, or when `token` is cancelled.
+opd_call_options options_of_call(const CancelToken &token, const Watchdog *watchdog);
+
 }  // namespace opd::cli

@@ -64,9 +64,8 @@ std::string TextTable::columns(size_t width) const {
     others -= std::exchange(widths[column], 0) + kGap;
   }
   widths[0] = std::min(widths[0], std::max(least, width - std::min(width, others)));
-  std::vector<std::string> names;
-  for (const auto &line : lines) names.push_back(line[0]);
-  names = shortened_apart(names, widths[0]);
+  const std::vector<std::string> names =
+      shortened_apart(mapped(lines, [](const auto &line) { return line[0]; }), widths[0]);
   std::string text;
   for (size_t number = 0; number < lines.size(); ++number) {
     const auto &line = lines[number];

@@ -1,9 +1,8 @@
-// Builds text from parts; splits, wraps, shortens and quotes text; reads and writes numbers the same way under every
-// locale.
 #include "cli/support/text.h"
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <map>
 #include <numeric>
 
@@ -69,13 +68,14 @@ std::string join(const std::vector<std::string> &parts, std::string_view between
   return out;
 }
 
-std::vector<std::string_view> split(std::string_view text, char separator) {
+std::vector<std::string_view> split(std::string_view text, char separator, std::string_view opening,
+                                    std::string_view closing) {
   std::vector<std::string_view> parts;
   size_t begin = 0;
   int open = 0;
   for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '(') ++open;
-    if (text[i] == ')') --open;
+    if (contains(opening, text.substr(i, 1))) ++open;
+    if (contains(closing, text.substr(i, 1))) --open;
     if (text[i] != separator || open > 0) continue;
     parts.push_back(text.substr(begin, i - begin));
     begin = i + 1;
@@ -84,11 +84,17 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   return parts;
 }
 
+bool is_word(std::string_view text) {
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  return !text.empty() && !is_digit(text[0]) &&
+         std::ranges::all_of(text, [&](char c) { return is_letter(c) || is_digit(c) || c == '.'; });
+}
+
 std::string_view trim(std::string_view text) {
-  const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; };
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-  return text;
+  constexpr std::string_view spaces = " \t\n\r";
+  const size_t first = text.find_first_not_of(spaces);
+  return first == text.npos ? "" : text.substr(first, text.find_last_not_of(spaces) + 1 - first);
 }
 
 std::string lower_case(std::string text) {
@@ -149,8 +155,7 @@ std::string shortened(std::string_view text, size_t most) {
 }
 
 std::vector<std::string> shortened_apart(const std::vector<std::string> &names, size_t most) {
-  std::vector<std::string> shown;
-  for (const std::string &name : names) shown.push_back(shortened(name, most));
+  std::vector<std::string> shown = mapped(names, [&](const std::string &name) { return shortened(name, most); });
   for (size_t left = most; left-- > 0 && !are_apart(shown, names);)
     for (size_t i = 0; i < names.size(); ++i) shown[i] = without_middle(names[i], most, left);
   if (are_apart(shown, names)) return shown;
@@ -188,6 +193,8 @@ std::string printable(std::string_view text, bool is_one_line) {
   }
   return out;
 }
+
+std::string signal_name(int signal) { return cat("signal ", signal, " (", strsignal(signal), ")"); }
 
 std::string csv_field(std::string_view text) {
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);

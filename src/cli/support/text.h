@@ -4,6 +4,7 @@
 #include <charconv>
 #include <concepts>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,15 +37,22 @@ std::string cat(const Parts &...parts) {
 // "1 register", "2 registers"
 std::string counted(int64_t number, std::string_view noun);
 std::string join(const std::vector<std::string> &parts, std::string_view between);
+// What `make` makes of each item; a function, or a pointer to a member.
+template <class Range, class Make>
+auto mapped(const Range &all, const Make &make) {
+  std::vector<std::decay_t<std::invoke_result_t<Make, decltype(*std::begin(all))>>> made;
+  for (const auto &one : all) made.push_back(std::invoke(make, one));
+  return made;
+}
 template <class Range>
 std::vector<std::string> names_of(const Range &all) {
-  std::vector<std::string> names;
-  for (const auto &one : all) names.emplace_back(one.name);
-  return names;
+  return mapped(all, [](const auto &one) { return std::string(one.name); });
 }
-// Splits at `separator` where no parenthesis is open; "" gives one empty part.
-std::vector<std::string_view> split(std::string_view text, char separator);
+// Splits at `separator` where no parenthesis is open; "" gives one empty part. `opening` and `closing`: the parentheses.
+std::vector<std::string_view> split(std::string_view text, char separator, std::string_view opening = "(",
+                                    std::string_view closing = ")");
 inline bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+bool is_word(std::string_view text);  // letters of ASCII, digits, "_" and "."; the first one is no digit
 std::string_view trim(std::string_view text);
 std::string lower_case(std::string text);  // changes only letters of ASCII
 
@@ -72,6 +80,7 @@ std::string printable(std::string_view text, bool is_one_line = true);
 // interpret them, so that shapes and names of functions stay readable.
 std::string markdown_text(std::string_view text);
 
+std::string signal_name(int signal);  // "signal 11 (Segmentation fault)"
 // Quotes a word with ' for a command line of sh, bash and zsh.
 std::string shell_quoted(std::string_view text);
 // A field of CSV: quoted if RFC 4180 requires it.

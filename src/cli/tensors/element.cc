@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdint>
 #include <cstring>
 
 #include "cli/support/failure.h"
-#include "cli/support/text.h"
 
 namespace opd::cli {
 
@@ -96,12 +94,12 @@ class Printer {
         data_(data_of(view)),
         scalar_(scalar_of(view.dtype, "printing")),
         cuts_(!full && element_count(view) > full_limit),
-        digits_(full ? 0 : short_digits) {
-    visit(0, 0, [this](size_t index) { width_ = std::max(width_, element(index).size()); });
-  }
+        digits_(full ? 0 : short_digits) {}
 
   std::string print() {
     if (element_count(view_) == 0) return "[]";
+    print_level(0, 0);  // finds the width
+    out_.clear();
     print_level(0, 0);
     return std::move(out_);
   }
@@ -121,14 +119,6 @@ class Printer {
     return shown;
   }
 
-  template <class Use>
-  void visit(int level, size_t index, Use use) {
-    if (level == view_.ndim) return use(index);
-    for (const int64_t place : places(level))
-      if (place >= 0)
-        visit(level + 1, index * static_cast<size_t>(view_.shape[level]) + static_cast<size_t>(place), use);
-  }
-
   std::string element(size_t index) const {
     std::vector<std::string> numbers;
     const auto count = static_cast<size_t>(scalar_.per_element);
@@ -138,7 +128,9 @@ class Printer {
 
   void print_level(int level, size_t index) {
     if (level == view_.ndim) {
-      out_ += pad_left(element(index), width_);
+      const std::string text = element(index);
+      width_ = std::max(width_, text.size());
+      out_ += pad_left(text, width_);
       return;
     }
     const bool is_row = level + 1 == view_.ndim;

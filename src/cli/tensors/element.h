@@ -17,9 +17,8 @@ using Dim = std::variant<int64_t, std::string>;
 using DimValues = std::map<std::string, int64_t, std::less<>>;
 
 inline std::string dims_text(const std::vector<Dim> &dims) {
-  std::vector<std::string> parts;
-  for (const Dim &dim : dims) parts.push_back(std::visit([](const auto &size) { return cat(size); }, dim));
-  return cat("[", join(parts, ", "), "]");
+  const auto text = [](const Dim &dim) { return std::visit([](const auto &size) { return cat(size); }, dim); };
+  return cat("[", join(mapped(dims, text), ", "), "]");
 }
 
 inline std::string dims_text(const int64_t *dims, int ndim) { return dims_text(std::vector<Dim>(dims, dims + ndim)); }

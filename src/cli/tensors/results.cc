@@ -64,70 +64,50 @@ bool fits(DLDataType got, DLDataType wanted) {
   return got.code == wanted.code && got.bits == wanted.bits && got.lanes == wanted.lanes;
 }
 
-class Elements {
- public:
-  Elements(const DLTensor &got, const DLTensor &wanted, const Expectation &expectation)
-      : got_view_(got),
-        got_(data_of(got)),
-        wanted_(data_of(wanted)),
-        got_scalar_(scalar_of(got.dtype, "comparing")),
-        wanted_scalar_(scalar_of(wanted.dtype, "comparing")),
-        expectation_(expectation) {}
+// The elements of a tensor, one after the other.
+struct Elements {
+  explicit Elements(const DLTensor &view) : data(data_of(view)), scalar(scalar_of(view.dtype, "comparing")) {}
+  long double at(size_t i) const { return read_scalar(data, i, scalar); }
+  std::string text(size_t i) const { return print_scalar(data, i, scalar, 0); }
 
-  void compare(Comparison &out) {
-    out.elements = element_count(got_view_);
-    const size_t count = out.elements * static_cast<size_t>(got_scalar_.per_element);
-    size_t worst = 0;
-    long double worst_excess = -1;
-    for (size_t i = 0; i < count; ++i) {
-      const long double excess = excess_at(i, out);
-      if (excess <= 0) continue;
-      ++out.mismatches;
-      if (excess > worst_excess) {
-        worst_excess = excess;
-        worst = i;
-      }
-    }
-    if (out.mismatches) out.worst = describe(worst);
-  }
-
- private:
-  // The amount by which element `i` exceeds the tolerance; infinite for NaN and infinities that differ; 0 if it fits.
-  long double excess_at(size_t i, Comparison &out) const {
-    const long double got = read_scalar(got_, i, got_scalar_), wanted = read_scalar(wanted_, i, wanted_scalar_);
-    if (got == wanted) return 0;
-    if (std::isnan(got) && std::isnan(wanted)) return expectation_.equal_nan ? 0 : INFINITY;
-    const long double difference = std::fabs(got - wanted);
-    if (!std::isfinite(difference)) return INFINITY;
-    out.largest_difference = std::max(out.largest_difference, static_cast<double>(difference));
-    const bool is_exact = !got_scalar_.is_real() && !expectation_.has_tolerance;
-    const long double allowed = is_exact ? 0 : expectation_.atol + expectation_.rtol * std::fabs(wanted);
-    return std::max(0.0L, difference - allowed);
-  }
-
-  std::string describe(size_t i) const {
-    const long double difference =
-        std::fabs(read_scalar(got_, i, got_scalar_) - read_scalar(wanted_, i, wanted_scalar_));
-    std::string text =
-        cat("worst at ", index_text(i / static_cast<size_t>(got_scalar_.per_element), got_view_), ": got ",
-            print_scalar(got_, i, got_scalar_, 0), ", expected ", print_scalar(wanted_, i, wanted_scalar_, 0));
-    if (std::isfinite(difference)) text += cat(", off by ", significant(static_cast<double>(difference), 4));
-    return text;
-  }
-
-  const DLTensor &got_view_;
-  const void *got_, *wanted_;
-  Scalar got_scalar_, wanted_scalar_;
-  const Expectation &expectation_;
+  const void *data;
+  Scalar scalar;
 };
 
-Comparison compare_leaf(const Leaf &leaf, Tensor wanted, const Expectation &expectation) {
-  Comparison out;
-  out.name = leaf.name;
-  if (!leaf.tensor) {
-    out.problem = "the result is not a tensor, number or shape";
-    return out;
+// The amount by which numbers differ beyond the tolerance; infinite for NaN and infinities that differ; 0 if they fit.
+long double excess_of(long double got, long double wanted, bool is_exact, const Expectation &expectation,
+                      double &largest_difference) {
+  if (got == wanted) return 0;
+  if (std::isnan(got) && std::isnan(wanted)) return expectation.equal_nan ? 0 : INFINITY;
+  const long double difference = std::fabs(got - wanted);
+  if (!std::isfinite(difference)) return INFINITY;
+  largest_difference = std::max(largest_difference, static_cast<double>(difference));
+  const long double allowed = is_exact ? 0 : expectation.atol + expectation.rtol * std::fabs(wanted);
+  return std::max(0.0L, difference - allowed);
+}
+
+void compare_elements(const DLTensor &view, const Elements &got, const Elements &wanted, const Expectation &expectation,
+                      Comparison &out) {
+  out.elements = element_count(view);
+  const auto per_element = static_cast<size_t>(got.scalar.per_element);
+  const bool is_exact = !got.scalar.is_real() && !expectation.has_tolerance;
+  size_t worst = 0;
+  long double worst_excess = -1;
+  for (size_t i = 0; i < out.elements * per_element; ++i) {
+    const long double excess = excess_of(got.at(i), wanted.at(i), is_exact, expectation, out.largest_difference);
+    if (excess <= 0) continue;
+    ++out.mismatches;
+    if (excess > worst_excess) worst_excess = excess, worst = i;
   }
+  if (!out.mismatches) return;
+  const long double difference = std::fabs(got.at(worst) - wanted.at(worst));
+  out.worst = cat("worst at ", index_text(worst / per_element, view), ": got ", got.text(worst), ", expected ",
+                  wanted.text(worst));
+  if (std::isfinite(difference)) out.worst += cat(", off by ", significant(static_cast<double>(difference), 4));
+}
+
+Comparison compare_leaf(const Leaf &leaf, Tensor wanted, const Expectation &expectation) {
+  if (!leaf.tensor) return {leaf.name, "the result is not a tensor, number or shape"};
   Tensor got = to_cpu(leaf.tensor);
   const DLDataType wanted_dtype = wanted.dtype(), got_dtype = got.dtype();
   if (is_stored_as(wanted_dtype, got_dtype)) {
@@ -137,11 +117,10 @@ Comparison compare_leaf(const Leaf &leaf, Tensor wanted, const Expectation &expe
   const DLTensor &got_view = got.view(), &wanted_view = wanted.view();
   const bool is_same_shape = got_view.ndim == wanted_view.ndim &&
                              std::equal(got_view.shape, got_view.shape + got_view.ndim, wanted_view.shape);
-  if (!is_same_shape || !fits(got_view.dtype, wanted_view.dtype)) {
-    out.problem = cat("got ", tensor_type(got), ", expected ", tensor_type(wanted));
-    return out;
-  }
-  Elements(got_view, wanted_view, expectation).compare(out);
+  if (!is_same_shape || !fits(got_view.dtype, wanted_view.dtype))
+    return {leaf.name, cat("got ", tensor_type(got), ", expected ", tensor_type(wanted))};
+  Comparison out{leaf.name};
+  compare_elements(got_view, Elements(got_view), Elements(wanted_view), expectation, out);
   return out;
 }
 
@@ -195,16 +174,15 @@ void save_leaves(const std::vector<Leaf> &leaves, const std::string &path) {
 }
 
 Expectation Expectation::from(const Args &args) {
-  Expectation out;
   const FileKey file(*args.value("expect"));
-  out.path = file.path;
-  out.prefix = file.key.value_or("");
-  if (!out.prefix.empty() && !out.prefix.ends_with('/')) out.prefix += '/';
-  out.rtol = args.real("rtol", 1e-5);
-  out.atol = args.real("atol", 1e-6);
-  out.has_tolerance = args.has("rtol") || args.has("atol");
-  out.equal_nan = args.has("equal-nan");
-  return out;
+  std::string prefix = file.key.value_or("");
+  if (!prefix.empty() && !prefix.ends_with('/')) prefix += '/';
+  return {file.path,
+          prefix,
+          args.real("rtol", 1e-5),
+          args.real("atol", 1e-6),
+          args.has("rtol") || args.has("atol"),
+          args.has("equal-nan")};
 }
 
 std::string Comparison::text() const {
@@ -215,7 +193,7 @@ std::string Comparison::text() const {
 }
 
 std::vector<Comparison> compare(const std::vector<Leaf> &leaves, const Expectation &expectation) {
-  const Params params = load_params(expectation.path);
+  const Params params = Params::load(expectation.path);
   std::map<std::string, std::string> wanted = output_keys(params, expectation.prefix);
   if (wanted.empty())
     throw Failure(Exit::failed,
@@ -223,25 +201,19 @@ std::vector<Comparison> compare(const std::vector<Leaf> &leaves, const Expectati
                       "out_0 to compare with"),
                   OPD_OK, cat("info ", expectation.path));
   std::vector<Comparison> comparisons;
-  const auto add_problem = [&](const std::string &name, std::string problem) {
-    Comparison &added = comparisons.emplace_back();
-    added.name = name;
-    added.problem = std::move(problem);
-  };
   for (const Leaf &leaf : leaves) {
     if (const auto found = wanted.find(leaf.name); found != wanted.end()) {
       Tensor tensor = attempt(Exit::failed, expectation.path, [&] { return params.get_tensor(found->second.c_str()); });
       comparisons.push_back(compare_leaf(leaf, std::move(tensor), expectation));
       wanted.erase(found);
     } else if (leaf.tensor) {
-      add_problem(leaf.name, cat("is not in ", expectation.path));
+      comparisons.push_back({leaf.name, cat("is not in ", expectation.path)});
     } else if (leaf.value.type() != OPD_NONE) {
-      Comparison &added = comparisons.emplace_back();
-      added.name = leaf.name, added.is_compared = false;
+      comparisons.push_back({.name = leaf.name, .is_compared = false});
     }
   }
   for (const auto &[name, key] : wanted)
-    add_problem(name, cat("is in ", expectation.path, ", but the function does not return it"));
+    comparisons.push_back({name, cat("is in ", expectation.path, ", but the function does not return it")});
   return comparisons;
 }
 

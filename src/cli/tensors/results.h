@@ -38,9 +38,9 @@ struct Expectation {
 // The comparison of one output.
 struct Comparison {
   std::string name;
-  std::string problem;  // mismatch of the whole output (missing, shape, dtype); "" if none
+  std::string problem = {};  // mismatch of the whole output (missing, shape, dtype); "" if none
   size_t elements = 0, mismatches = 0;
-  std::string worst;              // "at [1, 3]: got 0.25, expected 0.5, which differ by 0.25"; "" without a mismatch
+  std::string worst = {};         // "at [1, 3]: got 0.25, expected 0.5, which differ by 0.25"; "" without a mismatch
   double largest_difference = 0;  // over all finite elements
   bool is_compared = true;        // false: not a tensor, number or shape, so no file can hold it
 

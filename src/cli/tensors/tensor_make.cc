@@ -8,20 +8,12 @@
 
 #include "cli/support/failure.h"
 #include "cli/support/text.h"
-#include "cli/tensors/element.h"
 
 namespace opd::cli {
 
 namespace {
 
 constexpr int kMostNested = 16;  // nested tuples; the same limit as for results of programs
-
-bool is_word(std::string_view text) {
-  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  return !text.empty() && !is_digit(text[0]) &&
-         std::all_of(text.begin(), text.end(), [&](char c) { return is_letter(c) || is_digit(c) || c == '.'; });
-}
 
 bool ends_call(std::string_view text, std::string_view name, std::string_view &inside) {
   if (!text.starts_with(name) || !text.substr(name.size()).starts_with('(') || !text.ends_with(')')) return false;
@@ -257,7 +249,7 @@ Tensor TensorMaker::make(const std::vector<int64_t> &dims, DLDataType dtype, con
 
 Tensor TensorMaker::read(const std::string &file, std::string_view what) const {
   const auto [path, key] = FileKey(file);
-  const Params params = load_params(path);
+  const Params params = Params::load(path);
   if (key)
     return attempt(Exit::usage, cat(what, ": ", path),
                    [&, &wanted = *key] { return params.get_tensor(wanted.c_str()); });
@@ -302,7 +294,5 @@ FileKey::FileKey(const std::string &text) : path(text) {
   path.resize(colon);
   key = text.substr(colon + 1);
 }
-
-Params load_params(const std::string &path) { return Params::load(path); }
 
 }  // namespace opd::cli

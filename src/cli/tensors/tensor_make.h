@@ -105,7 +105,4 @@ struct FileKey {
   explicit FileKey(const std::string &text);
 };
 
-// Loads the tensors of a params file, under the file's own names.
-Params load_params(const std::string &path);
-
 }  // namespace opd::cli
