@@ -51,7 +51,7 @@ struct ExitCode {
 const std::vector<ExitCode> &exit_codes();
 
 struct Example {
-  std::string_view command, line, what;
+  std::string_view line, what;
 };
 std::vector<Example> examples_of(std::string_view command);
 

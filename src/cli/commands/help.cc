@@ -1,6 +1,5 @@
 // The output of `opdyno help` and `--version`, from the table of commands.
 #include <algorithm>
-#include <iterator>
 
 #include "cli/commands/command.h"
 #include "cli/load/devices.h"
@@ -42,65 +41,60 @@ std::string option_line(const Option &option) {
 }
 
 constexpr Example examples[] = {
-    {"info", "opdyno info --collectors", "what can be measured here, and what to do about the rest"},
-    {"info", "opdyno info weights.safetensors", "names, shapes and dtypes of a file's tensors"},
-    {"doctor", "opdyno doctor", "a line for each check, and the command that mends it"},
-    {"doctor", "opdyno doctor --require counters", "in CI, before counters are compared; exit code 1"},
-    {"explain", "opdyno explain OPD_BAD_FORMAT", ""},
-    {"explain", "opdyno explain exit-codes", ""},
-    {"inspect", "opdyno inspect model.so", "functions, parameters, constants, imports"},
-    {"inspect", "opdyno inspect model.so --signatures", "what to pass to each function"},
-    {"run", "opdyno run model.so", "on random input of the shapes that the program checks"},
-    {"run", "opdyno run model.so -i x:@input.npy -o out.npz", "on your input; the result goes to a file"},
-    {"run", "opdyno run model.so -i x:@io.npz:x --expect io.npz",
-     "compares with out, out_0 … of the file; exit code 1"},
-    {"run", "opdyno run kernels.c scale -i 4xf32=1,2,3,4 -i f64=0.5 -i 4xf32=0", "a plain function of a C source"},
-    {"run", "opdyno run model.so --record call.opdrec", "keeps the call for opdyno replay"},
-    {"bench", "opdyno bench model.so", "how long a call takes, once it is warm"},
-    {"bench", "opdyno bench model.so --sweep n=1:64:x2", "for each size of n"},
-    {"bench", "opdyno bench model.so --json > before.json", "to be compared later: --compare before.json"},
-    {"bench", "opdyno bench llm.so --prefill 128 --decode 32 --batch 4",
-     "a language model: time to first token, per token"},
-    {"profile", "opdyno profile model.so", "where the time of a call goes"},
-    {"profile", "opdyno profile model.so -i x:@input.npy --repeat 20 -o report.html", "a page with charts"},
-    {"profile", "opdyno profile model.so --roofline", "how near each operator is to the machine's peak"},
-    {"profile", "opdyno profile model.so --collector perf:page-faults --warmup 0", "counters, of the first call"},
-    {"profile", "opdyno profile model.so --chrome trace.json", "a time line for ui.perfetto.dev"},
-    {"profile", "opdyno profile model.so --view trace.html", "time line and flame graph as a page"},
-    {"profile", "opdyno profile model.so --runs 20 -o before.jsonl", "one side of opdyno diff"},
-    {"profile", "opdyno profile llm.so --prefill 128 --decode 32 --batch 4",
-     "a language model: where a token's time goes"},
-    {"ab", "opdyno ab old.so new.so --fail-above 3%",
-     "which is faster; exit code 1 if the second one is slower by more"},
-    {"ab", "opdyno ab old.so new.so main -i 1x3x224x224xf32 --budget 1m", "on your input, for a minute at most"},
-    {"ab", "opdyno ab old.so new.so --as table", "what changed in each operator"},
-    {"compare", "opdyno compare old.so new.so -i x:@input.npy", "where they part; exit code 1 if they do"},
-    {"compare", "opdyno compare float.so half.so --rtol float16=1e-2 --atol float16=1e-2",
-     "a build of another precision"},
-    {"compare", "opdyno compare old.so new.so --as table --save around/", "all operators, and the tensors for numpy"},
-    {"replay", "opdyno replay call.opdrec", "makes it again, here or elsewhere; exit code 1 if the result differs"},
-    {"replay", "opdyno replay call.opdrec --minimise operator.opdrec", "only the operator that fails or differs"},
-    {"replay", "opdyno replay call.opdrec --device opencl:0", "on another device that the program has kernels for"},
-    {"serve", "opdyno serve --key board", "for clients on this machine, or through an ssh tunnel"},
-    {"serve", "opdyno serve --listen 0.0.0.0:9090 --tracker host:9190 --key board", "handed out by TVM's tracker"},
-    {"record", "opdyno record /run/service.sock --seconds 30 -o trace.json.gz", "a time line for ui.perfetto.dev"},
-    {"record", "opdyno record /run/service.sock -o trace.html", "ten seconds, as a page"},
-    {"top", "opdyno top /run/service.sock", "refreshed each second, until Ctrl-C"},
-    {"top", "opdyno top /run/service.sock --interval 5 --once", "a table of five seconds"},
-    {"trace", "opdyno trace view service.events", "the page of a recording, service.events.html"},
-    {"trace", "opdyno trace table service.events --sort calls --top 5", "what was called most often"},
-    {"trace", "opdyno trace recover service.events -o trace.pftrace", "for ui.perfetto.dev"},
-    {"trace", "opdyno trace merge rank0.events rank1.events --label rank0 --label rank1 -o ranks.html",
+    {"opdyno info --collectors", "what can be measured here, and what to do about the rest"},
+    {"opdyno info weights.safetensors", "names, shapes and dtypes of a file's tensors"},
+    {"opdyno doctor", "a line for each check, and the command that mends it"},
+    {"opdyno doctor --require counters", "in CI, before counters are compared; exit code 1"},
+    {"opdyno explain OPD_BAD_FORMAT", ""},
+    {"opdyno explain exit-codes", ""},
+    {"opdyno inspect model.so", "functions, parameters, constants, imports"},
+    {"opdyno inspect model.so --signatures", "what to pass to each function"},
+    {"opdyno run model.so", "on random input of the shapes that the program checks"},
+    {"opdyno run model.so -i x:@input.npy -o out.npz", "on your input; the result goes to a file"},
+    {"opdyno run model.so -i x:@io.npz:x --expect io.npz", "compares with out, out_0 … of the file; exit code 1"},
+    {"opdyno run kernels.c scale -i 4xf32=1,2,3,4 -i f64=0.5 -i 4xf32=0", "a plain function of a C source"},
+    {"opdyno run model.so --record call.opdrec", "keeps the call for opdyno replay"},
+    {"opdyno bench model.so", "how long a call takes, once it is warm"},
+    {"opdyno bench model.so --sweep n=1:64:x2", "for each size of n"},
+    {"opdyno bench model.so --json > before.json", "to be compared later: --compare before.json"},
+    {"opdyno bench llm.so --prefill 128 --decode 32 --batch 4", "a language model: time to first token, per token"},
+    {"opdyno profile model.so", "where the time of a call goes"},
+    {"opdyno profile model.so -i x:@input.npy --repeat 20 -o report.html", "a page with charts"},
+    {"opdyno profile model.so --roofline", "how near each operator is to the machine's peak"},
+    {"opdyno profile model.so --collector perf:page-faults --warmup 0", "counters, of the first call"},
+    {"opdyno profile model.so --chrome trace.json", "a time line for ui.perfetto.dev"},
+    {"opdyno profile model.so --view trace.html", "time line and flame graph as a page"},
+    {"opdyno profile model.so --runs 20 -o before.jsonl", "one side of opdyno diff"},
+    {"opdyno profile llm.so --prefill 128 --decode 32 --batch 4", "a language model: where a token's time goes"},
+    {"opdyno ab old.so new.so --fail-above 3%", "which is faster; exit code 1 if the second one is slower by more"},
+    {"opdyno ab old.so new.so main -i 1x3x224x224xf32 --budget 1m", "on your input, for a minute at most"},
+    {"opdyno ab old.so new.so --as table", "what changed in each operator"},
+    {"opdyno compare old.so new.so -i x:@input.npy", "where they part; exit code 1 if they do"},
+    {"opdyno compare float.so half.so --rtol float16=1e-2 --atol float16=1e-2", "a build of another precision"},
+    {"opdyno compare old.so new.so --as table --save around/", "all operators, and the tensors for numpy"},
+    {"opdyno replay call.opdrec", "makes it again, here or elsewhere; exit code 1 if the result differs"},
+    {"opdyno replay call.opdrec --minimise operator.opdrec", "only the operator that fails or differs"},
+    {"opdyno replay call.opdrec --device opencl:0", "on another device that the program has kernels for"},
+    {"opdyno serve --key board", "for clients on this machine, or through an ssh tunnel"},
+    {"opdyno serve --listen 0.0.0.0:9090 --tracker host:9190 --key board", "handed out by TVM's tracker"},
+    {"opdyno record /run/service.sock --seconds 30 -o trace.json.gz", "a time line for ui.perfetto.dev"},
+    {"opdyno record /run/service.sock -o trace.html", "ten seconds, as a page"},
+    {"opdyno top /run/service.sock", "refreshed each second, until Ctrl-C"},
+    {"opdyno top /run/service.sock --interval 5 --once", "a table of five seconds"},
+    {"opdyno trace view service.events", "the page of a recording, service.events.html"},
+    {"opdyno trace table service.events --sort calls --top 5", "what was called most often"},
+    {"opdyno trace recover service.events -o trace.pftrace", "for ui.perfetto.dev"},
+    {"opdyno trace merge rank0.events rank1.events --label rank0 --label rank1 -o ranks.html",
      "two processes on one time line"},
-    {"report", "opdyno report run.json", "the table"},
-    {"report", "opdyno report run.json -o run.html", "in the form of the suffix: .html, .csv, .md, .json, .txt"},
-    {"diff", "opdyno diff before.jsonl after.jsonl --fail-above 3%", "exit code 1 if something is slower by more"},
-    {"diff", "opdyno diff before/ after/ --as markdown", "all reports of two directories, for a pull request"},
-    {"diff", "opdyno diff before.events after.events --by path --flame changes.svg",
+    {"opdyno report run.json", "the table"},
+    {"opdyno report run.json -o run.html", "in the form of the suffix: .html, .csv, .md, .json, .txt"},
+    {"opdyno diff before.jsonl after.jsonl --fail-above 3%", "exit code 1 if something is slower by more"},
+    {"opdyno diff before/ after/ --as markdown", "all reports of two directories, for a pull request"},
+    {"opdyno diff before.events after.events --by path --flame changes.svg",
      "two recordings, and a picture of what changed"},
-    {"as", "opdyno as program.opdasm program.vmexec", ""},
-    {"dis", "opdyno dis model.so", ""},
-    {"export", "opdyno export program.opdasm model.so --import kernels.c", "one file, for TVM, too"},
+    {"opdyno as program.opdasm program.vmexec", ""},
+    {"opdyno dis model.so", ""},
+    {"opdyno export program.opdasm model.so --import kernels.c", "one file, for TVM, too"},
 };
 
 std::string examples_text(std::string_view command) {
@@ -116,7 +110,8 @@ std::string examples_text(std::string_view command) {
 
 std::vector<Example> examples_of(std::string_view command) {
   std::vector<Example> found;
-  std::ranges::copy_if(examples, std::back_inserter(found), [&](const Example &one) { return one.command == command; });
+  for (const Example &one : examples)
+    if (cat(one.line, " ").starts_with(cat("opdyno ", command, " "))) found.push_back(one);
   return found;
 }
 
@@ -151,9 +146,8 @@ std::string help_text(const Command &command) {
 std::string version_text() {
   const Json json = parse_json(opdyno::build_info(), "the build");
   std::vector<std::string> on, off;
-  const cJSON *feature = nullptr;
-  cJSON_ArrayForEach(feature, json_member(json.get(), "features"))(cJSON_IsTrue(feature) ? on : off)
-      .emplace_back(feature->string);
+  for (const cJSON *feature : json_items(json_member(json.get(), "features")))
+    (cJSON_IsTrue(feature) ? on : off).emplace_back(feature->string);
   std::string text = cat("opdyno ", opdyno::version(), "\nbuilt by ", json_string(json.get(), "compiler"), ", ",
                          json_string(json.get(), "build_type"), "\n");
   std::erase(off, "papi");  // not part of a build
