@@ -29,7 +29,7 @@ Exit run_dis(const Args &args) {
 // Writes a module and its imports to one file that opdyno and TVM can load.
 Exit run_export(const Args &args) {
   const Program program = load_program(args.words()[0], args, Loading::inspect_only);
-  std::vector<const char *> addons = mapped(args.all("object"), &std::string::c_str);
+  std::vector<const char *> addons = c_strings(args.all("object"));
   const std::string c_flags = args.value("c-flags").value_or("");
   auto options = opdyno::defaults(opd_export_options_init);
   options.addons = addons.data();

@@ -37,7 +37,7 @@ void limit_sessions(const Args &args, opd_rpc_serve_options &session) {
 void restrict_sessions(const Args &args, ServerSettings &settings) {
   opd_rpc_serve_options &session = settings.session;
   session.sandbox = !args.has("no-sandbox"), session.allow_network = args.has("allow-network");
-  settings.read_paths = mapped(args.all("allow-read"), &std::string::c_str);
+  settings.read_paths = c_strings(args.all("allow-read"));
   session.read_paths = settings.read_paths.data();
   session.num_read_paths = static_cast<int32_t>(settings.read_paths.size());
   settings.user = args.value("user").value_or("");

@@ -79,7 +79,7 @@ void recover(const Args &args, const std::string &file, const Trace &trace) {
 
 Trace read_all(const Args &args, const std::vector<std::string> &files) {
   const std::vector<Trace> traces = mapped(files, read_recording);
-  std::vector<const char *> labels = mapped(args.all("label"), &std::string::c_str);
+  std::vector<const char *> labels = c_strings(args.all("label"));
   if (!labels.empty() && labels.size() != files.size())
     fail_usage(cat("there are ", files.size(), " files, but ", labels.size(), " --label; give each file one, or none"));
   auto options = opdyno::defaults(opd_trace_merge_options_init);

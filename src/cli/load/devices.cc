@@ -107,7 +107,7 @@ Collector make_collector(std::string_view spec, bool elsewhere) {
     if (!one.has_events) fail_usage(cat("the collector ", one.name, " has no events to choose from"));
     for (const std::string_view name : split(spec.substr(colon + 1), ',')) names.emplace_back(trim(name));
   }
-  std::vector<const char *> events = mapped(names, &std::string::c_str);
+  std::vector<const char *> events = c_strings(names);
   auto options = opdyno::defaults(opd_counter_options_init);
   options.best_effort = events.empty();
   options.elsewhere = elsewhere;

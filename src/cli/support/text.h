@@ -48,6 +48,9 @@ template <class Range>
 std::vector<std::string> names_of(const Range &all) {
   return mapped(all, [](const auto &one) { return std::string(one.name); });
 }
+inline std::vector<const char *> c_strings(const std::vector<std::string> &texts) {
+  return mapped(texts, [](const std::string &text) { return text.c_str(); });
+}
 // Splits at `separator` where no parenthesis is open; "" gives one empty part. `opening` and `closing`: the parentheses.
 std::vector<std::string_view> split(std::string_view text, char separator, std::string_view opening = "(",
                                     std::string_view closing = ")");
