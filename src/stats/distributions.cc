@@ -95,13 +95,7 @@ ExactTails::ExactTails(size_t num_tests)
 
 ExactTails::Tails ExactTails::of(size_t n, size_t m) {
   Tails &tails = known_[{std::min(n, m), std::max(n, m)}];
-  if (!tails) tails = std::make_shared<const std::vector<double>>(tails_of_u(n, m));
-  return tails;
-}
-
-ExactTails::Tails ExactTails::of_pairs(size_t n) {
-  Tails &tails = known_[{n, 0}];
-  if (!tails) tails = std::make_shared<const std::vector<double>>(tails_of_w(n));
+  if (!tails) tails = std::make_shared<const std::vector<double>>(m ? tails_of_u(n, m) : tails_of_w(n));
   return tails;
 }
 

@@ -33,7 +33,7 @@ class ExactTails {
   size_t most_tied_steps() const { return most_tied_steps_; }
   using Tails = std::shared_ptr<const std::vector<double>>;
   Tails of(size_t n, size_t m);
-  Tails of_pairs(size_t n);
+  Tails of_pairs(size_t n) { return of(n, 0); }
 
  private:
   std::map<std::pair<size_t, size_t>, Tails> known_;  // pairs with m = 0

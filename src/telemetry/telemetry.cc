@@ -96,8 +96,6 @@ TelemetrySession::TelemetrySession(TelemetrySettings settings)
   if (!settings_.otlp.empty()) post_.emplace(HttpUrl::parse(settings_.otlp), settings_);
 }
 
-TelemetrySession::~TelemetrySession() = default;
-
 std::shared_ptr<TelemetrySession> TelemetrySession::start(TelemetrySettings settings) {
   complete_settings(settings);
   auto session = std::make_shared<TelemetrySession>(std::move(settings));

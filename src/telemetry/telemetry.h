@@ -30,7 +30,6 @@ class TelemetrySession : public std::enable_shared_from_this<TelemetrySession> {
   // Throws OPD_INVALID_ARGUMENT, OPD_UNSUPPORTED, OPD_IO, OPD_FAILED_PRECONDITION.
   static std::shared_ptr<TelemetrySession> start(TelemetrySettings settings);
   explicit TelemetrySession(TelemetrySettings settings);  // called by start()
-  ~TelemetrySession();
   TelemetrySession(const TelemetrySession &) = delete;
 
   const std::string &address() const { return settings_.prometheus; }  // "": it does not listen
