@@ -27,10 +27,8 @@ std::string packed(const Check &check) {
 }
 
 Check unpacked(const std::string &name, const Probe::Answer &answer) {
-  std::vector<std::string> fields(1);
-  for (const char c : answer.text)
-    if (c == kField) fields.emplace_back();
-    else if (c != kRecord) fields.back() += c;
+  const std::string_view text = std::string_view(answer.text).substr(0, answer.text.find(kRecord));
+  const auto fields = mapped(split(text, kField, "", ""), [](std::string_view field) { return std::string(field); });
   const int64_t state = fields.size() == 4 ? read_int(fields[1]).value_or(-1) : -1;
   if (answer.is_whole && state >= 0 && state <= 2) return {name, static_cast<State>(state), fields[2], fields[3]};
   const std::string_view where =

@@ -120,8 +120,7 @@ std::string help_text() {
       "Usage: opdyno COMMAND …\n\nRuns compiled tensor programs and shows where the time goes.\n\nCommands:\n";
   const auto add = [&](const std::string &usage, std::string_view summary) {
     constexpr size_t column = 20;  // column of the summaries; the longest usage has 18 letters
-    const size_t width = width_of(usage);
-    text += cat("  ", usage, std::string(width < column ? column - width : 1, ' '), summary, "\n");
+    text += cat("  ", pad_right(usage, column - 1), " ", summary, "\n");
   };
   for (const Command &command : commands())
     add(cat(command.name, command.words.empty() ? "" : " ", command.words), command.summary);

@@ -151,11 +151,8 @@ std::optional<Packages> parse(const std::string &text) {
   bool has_end = false;
   for (size_t begin = 0, end; begin < text.size(); begin = end + 1) {
     end = std::min(text.find('\n', begin), text.size());
-    std::vector<std::string> words(1);
-    for (const char c : std::string_view(text).substr(begin, end - begin))
-      if (c == '\t') words.emplace_back();
-      else words.back() += c;
-    for (std::string &word : words) word = shortened(printable(word), 100);
+    const auto words = mapped(split(std::string_view(text).substr(begin, end - begin), '\t', "", ""),
+                              [](std::string_view word) { return shortened(printable(word), 100); });
     if (has_end) return std::nullopt;
     if (words[0] == "python" && words.size() == 2) found.python = words[1];
     else if (words[0] == "package" && words.size() == 3) found.versions.emplace(words[1], words[2]);

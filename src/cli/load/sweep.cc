@@ -1,5 +1,5 @@
 // The sizes of `bench --sweep`: every combination of the values of each name.
-#include <algorithm>
+#include <set>
 
 #include "cli/load/target.h"
 #include "cli/support/failure.h"
@@ -44,9 +44,7 @@ std::vector<Sizes> sweep_of(const Args &args) {
     std::vector<int64_t> sizes;
     for (const std::string_view part : split(std::string_view(text).substr(equals + 1), ','))
       add_sizes(part, text, sizes);
-    std::vector<int64_t> sorted = sizes;
-    std::sort(sorted.begin(), sorted.end());
-    if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
+    if (std::set(sizes.begin(), sizes.end()).size() != sizes.size())
       fail_usage(cat("option '--sweep ", text, "' names a size twice"));
     if (rows.size() * sizes.size() > most_rows)
       fail_usage(cat("the options --sweep have more than ", most_rows, " combinations"));

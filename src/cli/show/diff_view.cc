@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <unordered_map>
 #include <utility>
 
@@ -60,6 +61,42 @@ std::string list_text(std::string_view title, const Lines &entries, TableStyle s
   return text;
 }
 
+TextTable rows_table(std::span<const DiffRow *const> rows) {
+  constexpr size_t before = 1, after = 2, interval = 4, of_total = 5, verdict = 6, runs = 7;
+  TextTable table{{{"Operator", "Before (us)", "After (us)", "Change", "95 % interval", "Of total", "Verdict", "Runs"}},
+                  {verdict},
+                  {runs, of_total, interval, before, after}};
+  for (const DiffRow *row : rows)
+    table.lines.push_back({row->shown, duration_text(row->before), duration_text(row->after), percent_text(row->change),
+                           interval_text(*row), percent_text(row->effect), row->verdict, runs_text(*row)});
+  return table;
+}
+
+std::string calls_text(const std::vector<DiffRow> &rows, TableStyle style) {
+  Lines entries;
+  for (const DiffRow &row : rows)
+    if (row.kind == "operator" && row.decides && row.calls_before != row.calls_after)
+      entries.push_back({cat(significant(row.calls_before, 6), " -> ", significant(row.calls_after, 6)), row.shown});
+  return list_text("These are not called equally often; the times are sums over the calls of a run:", entries, style);
+}
+
+std::string open_text(const std::vector<DiffRow> &rows, double limit, TableStyle style) {
+  std::vector<const DiffRow *> open;
+  for (const DiffRow &row : rows) {
+    const bool may_be_slower = std::isnan(row.high) || row.high > limit;
+    if (row.decides && !row.is_changed() && may_be_slower) open.push_back(&row);
+  }
+  std::stable_sort(open.begin(), open.end(), [](const DiffRow *a, const DiffRow *b) { return a->share > b->share; });
+  Lines entries;
+  for (const DiffRow *row : open)
+    entries.push_back({fixed(row->runs_needed, 0),
+                       cat(row->shown, " (", runs_text(*row), " runs",
+                           row->autocorrelation >= resembling ? ", which resemble their neighbours" : "", ")")});
+  return list_text(cat("The data cannot tell whether these are slower by more than ", fixed(limit * 100, 1),
+                       " %; so many runs on each side would:"),
+                   entries, style);
+}
+
 }  // namespace
 
 std::string percent_text(double share) {
@@ -95,7 +132,7 @@ DiffView::DiffView(Report diff, const opd_diff_options &options)
 }
 
 std::string DiffView::table(TableStyle style) const {
-  return table_of(mapped(rows_, [](const DiffRow &row) { return &row; })).written(style);
+  return rows_table(mapped(rows_, [](const DiffRow &row) { return &row; })).written(style);
 }
 
 std::string DiffView::on_screen(std::string_view sentence) const {
@@ -114,7 +151,7 @@ std::string DiffView::on_screen(std::string_view sentence) const {
   const size_t more = shown.size() > room ? shown.size() - room : 0;
   shown.resize(shown.size() - more);
   if (!rows_.empty()) shown.push_back(&total());
-  std::string text = table_of(shown).written(TableStyle::text);
+  std::string text = rows_table(shown).written(TableStyle::text);
   if (more)
     text.insert(text.rfind('\n', text.size() - 2) + 1,
                 cat("and ", counted(static_cast<int64_t>(more), "row"),
@@ -122,44 +159,8 @@ std::string DiffView::on_screen(std::string_view sentence) const {
   return cat(above, text, last);
 }
 
-TextTable DiffView::table_of(std::span<const DiffRow *const> rows) const {
-  constexpr size_t before = 1, after = 2, interval = 4, of_total = 5, verdict = 6, runs = 7;
-  TextTable table{{{"Operator", "Before (us)", "After (us)", "Change", "95 % interval", "Of total", "Verdict", "Runs"}},
-                  {verdict},
-                  {runs, of_total, interval, before, after}};
-  for (const DiffRow *row : rows)
-    table.lines.push_back({row->shown, duration_text(row->before), duration_text(row->after), percent_text(row->change),
-                           interval_text(*row), percent_text(row->effect), row->verdict, runs_text(*row)});
-  return table;
-}
-
-std::string DiffView::calls_text(TableStyle style) const {
-  Lines entries;
-  for (const DiffRow &row : rows_)
-    if (row.kind == "operator" && row.decides && row.calls_before != row.calls_after)
-      entries.push_back({cat(significant(row.calls_before, 6), " -> ", significant(row.calls_after, 6)), row.shown});
-  return list_text("These are not called equally often; the times are sums over the calls of a run:", entries, style);
-}
-
-std::string DiffView::open_text(TableStyle style) const {
-  std::vector<const DiffRow *> open;
-  for (const DiffRow &row : rows_) {
-    const bool may_be_slower = std::isnan(row.high) || row.high > limit_;
-    if (row.decides && !row.is_changed() && may_be_slower) open.push_back(&row);
-  }
-  std::stable_sort(open.begin(), open.end(), [](const DiffRow *a, const DiffRow *b) { return a->share > b->share; });
-  Lines entries;
-  for (const DiffRow *row : open)
-    entries.push_back({fixed(row->runs_needed, 0),
-                       cat(row->shown, " (", runs_text(*row), " runs",
-                           row->autocorrelation >= resembling ? ", which resemble their neighbours" : "", ")")});
-  return list_text(cat("The data cannot tell whether these are slower by more than ", fixed(limit_ * 100, 1),
-                       " %; so many runs on each side would:"),
-                   entries, style);
-}
-
 std::string DiffView::notes(TableStyle style) const {
-  std::string text = calls_text(style) + open_text(style);
+  std::string text = calls_text(rows_, style) + open_text(rows_, limit_, style);
   if (configured(report_, "Per call").view().u.int64 != 0)
     text += "\nThe runs have different numbers of calls of the program; times are per call of it.\n";
   for (const char *name : {"Note", "Condition"})

@@ -1,6 +1,5 @@
 // A diff for people: a table, open questions, failures. All of it is read from the diff's report.
 #pragma once
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,10 +46,6 @@ class DiffView {
   Exit judge(std::string_view command) const;
 
  private:
-  TextTable table_of(std::span<const DiffRow *const> rows) const;
-  std::string calls_text(TableStyle style) const;
-  std::string open_text(TableStyle style) const;
-
   Report report_;
   std::vector<DiffRow> rows_;
   double limit_;  // --fail-above, or else --min-effect
