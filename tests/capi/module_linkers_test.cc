@@ -1,4 +1,6 @@
 // Libraries of all linkers that Debian has. Each lays files out in its own way.
+#include <thread>
+
 #include "support/export_test.h"
 
 namespace opdyno_test {
@@ -84,6 +86,55 @@ int __tvm_ffi_f(void *self, const Any *args, int32_t n, Any *result) {
   EXPECT_EQ(as_int(Module::load(build_library("ifunc", code, linker)).function("f")()), 17);
   if (GetParam() == std::string("lld"))
     expect_error(load(build_library("ifunc_bare", code, linker + "-s")), OPD_BAD_FORMAT, "GNU strip");
+}
+
+// ---- initialisers
+
+const std::string kInitialisers = kArtifactHead + R"(
+#include <stdlib.h>
+static int64_t calls, arguments;
+__attribute__((constructor(101))) static void first(int count, char **values) {
+  calls = calls * 10 + 1;
+  arguments = count > 0 && values && values[0] && !values[count];
+}
+__attribute__((constructor(102))) static void second(void) { calls = calls * 10 + 2; }
+int __tvm_ffi_calls(void *self, const Any *args, int32_t n, Any *result) {
+  (void)self, (void)args, (void)n;
+  return result->type = 1, result->u.i = calls, 0;
+}
+int __tvm_ffi_arguments(void *self, const Any *args, int32_t n, Any *result) {
+  (void)self, (void)args, (void)n;
+  return result->type = 1, result->u.i = arguments, 0;
+}
+)";
+
+TEST_P(LinkedBy, InitialisersRunOnceAndInOrder) {
+  const std::string path = build_library("initialisers", kInitialisers, linker);
+  for (int i = 0; i < 3; ++i) {  // the third one is a second load while the library is loaded
+    const Module module = Module::load(path), again = i == 2 ? Module::load(path) : module;
+    for (const Module &each : {module, again}) {
+      EXPECT_EQ(as_int(each.function("calls")()), 12);
+#if defined(__GLIBC__)
+      EXPECT_EQ(as_int(each.function("arguments")()), 1);
+#endif
+    }
+  }
+}
+
+// The exception must not pass through the loader, which would then keep its lock.
+TEST(AnInitialiser, ThatThrowsEndsItsOwnLoadOnly) {
+  const std::string code = R"(
+extern void _ZSt20__throw_length_errorPKc(const char *);  /* of the C++ library */
+extern int puts(const char *);
+__attribute__((constructor)) static void start_badly(void) { _ZSt20__throw_length_errorPKc("not today"); }
+)";
+  const std::string bad = build_library("throws", kArtifactHead + code + kSource.substr(kArtifactHead.size()),
+                                        "-fexceptions -Wl,--no-as-needed -lstdc++");
+  const std::string good = build_library("does_not_throw", kSource);
+  for (int i = 0; i < 2; ++i) {
+    expect_error(load(bad), OPD_UNSUPPORTED, "throws.so cannot be loaded: an initialiser threw an exception: not today");
+    std::thread([&] { EXPECT_EQ(as_int(Module::load(good).function("main")()), 1); }).join();
+  }
 }
 
 }  // namespace

@@ -325,7 +325,6 @@ TEST(Compiled, AProgramIsRefusedWithTheNameOfAMissingBuiltin) {
 }
 
 TEST(Compiled, AProgramWithoutItsLibraryIsRefusedByName) {
-  Executable executable;
-  check(opd_executable_from_module(Module::load(path("0.27")).get(), executable.out()));
-  expect_throws([&] { Vm{executable.to_module()}; }, OPD_NOT_FOUND, "with_constants");
+  const Executable alone = Executable::load(Executable::of(Module::load(path("0.27"))).save());
+  expect_throws([&] { Vm{alone.to_module()}; }, OPD_NOT_FOUND, "with_constants");
 }

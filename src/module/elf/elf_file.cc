@@ -250,6 +250,13 @@ void ElfFile::read_dynamic(const Elf64_Phdr &segment) {
   if (dynamic_value(DT_FLAGS_1) & DF_1_PIE) fail(OPD_UNSUPPORTED, name_, " is a program, not a shared library");
 }
 
+std::vector<uint64_t> ElfFile::initialiser_entries() const {
+  std::vector<uint64_t> entries;
+  for (const int64_t tag : {DT_INIT, DT_INIT_ARRAY, DT_INIT_ARRAYSZ})
+    if (const auto *entry = dynamic(tag)) entries.push_back(entry->entry);
+  return entries;
+}
+
 // Checks that tags occur together where needed, and the sizes that the loader assumes.
 void ElfFile::check_dynamic() const {
   struct Rule {

@@ -68,6 +68,12 @@ class ElfFile {
   std::vector<AddressRange> constants() const;             // the read-only parts of memory that come from the file
   uint64_t memory_bytes() const;                           // total size of all segments in memory
   uint64_t soname_entry() const { return soname_entry_; }  // file offset of DT_SONAME; 0: none
+  // What the loader calls once the library is bound: the address of a function (0: none), then an array of functions.
+  uint64_t initialiser() const { return dynamic_value(DT_INIT); }
+  AddressRange initialisers() const {
+    return {dynamic_value(DT_INIT_ARRAY), dynamic_value(DT_INIT_ARRAY) + dynamic_value(DT_INIT_ARRAYSZ)};
+  }
+  std::vector<uint64_t> initialiser_entries() const;       // file offsets of the entries that name them
   uint32_t needed_isa() const { return needed_isa_; }      // GNU_PROPERTY_X86_ISA_1_NEEDED; 0: unknown
   // The names of local symbols with this prefix, which must not be empty. They come from the symbol table for
   // debuggers; there are none if the file is stripped. Loaders do not read that table, so damage there is not an error.

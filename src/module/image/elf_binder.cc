@@ -1,5 +1,6 @@
 #include "module/image/elf_binder.h"
 
+#include <cxxabi.h>
 #include <dlfcn.h>
 #include <link.h>
 #include <sys/mman.h>
@@ -25,6 +26,18 @@ ForkMutex &in_place_guard() {
   static auto *guard = new ForkMutex(LockRank::kInPlace);
   return *guard;
 }
+
+struct Program {
+  int count = 0;
+  char *none = nullptr;
+  char **arguments = &none;
+};
+constinit Program program;
+#if defined(__GLIBC__)  // other C libraries call initialisers without arguments
+// Not a [[gnu::constructor]]: GCC may call several of these from one function, without arguments.
+[[gnu::section(".init_array"), gnu::used]] void (*note_arguments)(int, char **, char **) =
+    [](int count, char **arguments, char **) { program.count = count, program.arguments = arguments; };
+#endif
 
 // Maps a library. If memory cannot be allocated, the loader's message may not say so, but errno does.
 void *map_library(const std::string &path, int flags) {
@@ -98,6 +111,9 @@ std::vector<LibraryCopy::Edit> edits_of(const ElfFile &file) {
   // Without a soname, the copy is never found by that name.
   constexpr int64_t kNoTag = 0x6000000d;  // a tag that loaders ignore
   if (file.soname_entry()) edits.push_back({file.soname_entry(), bytes_of(kNoTag)});
+  // An exception of an initialiser would pass through dlopen(), whose lock would then be taken for ever. So the loader
+  // finds none, and initialise() calls them.
+  for (const uint64_t entry : file.initialiser_entries()) edits.push_back({entry, bytes_of(kNoTag)});
   // Drops the dependency on a library that opdyno replaces: a second tvm-ffi could not handle opdyno's objects.
   for (size_t i = 0; i < file.needed().size(); ++i)
     if (is_our_part(file.needed()[i])) edits.push_back({file.needed_entries()[i], bytes_of(kNoTag)});
@@ -139,6 +155,7 @@ ElfLibrary::ElfLibrary(const std::shared_ptr<LibraryImage> &image, const std::st
     if (::dlinfo(handle_, RTLD_DI_LINKMAP, &map)) fail(OPD_INTERNAL, loader_error("", ""));
     base_ = reinterpret_cast<char *>(map->l_addr);
     patch(file);
+    if (image_) initialise(file);
   } catch (...) {
     close();
     throw;
@@ -217,6 +234,25 @@ void ElfLibrary::patch(const ElfFile &file) {
     if (!symbol.is_defined()) target = reinterpret_cast<uintptr_t>(provided_symbol(symbol.name));
     else if (is_own_tvm_name(symbol)) target = reinterpret_cast<uintptr_t>(base_) + symbol.value;
     if (target) write_slot(file, r.address, reinterpret_cast<void *>(target + static_cast<uint64_t>(r.addend)));
+  }
+}
+
+void ElfLibrary::initialise(const ElfFile &file) const {
+  const LoaderCall call;
+  try {
+    // The arguments are those that glibc's loader passes.
+    const auto run = [](void *initialiser) {
+      reinterpret_cast<void (*)(int, char **, char **)>(initialiser)(program.count, program.arguments, environ);
+    };
+    if (const uint64_t first = file.initialiser()) run(base_ + first);
+    for (uint64_t slot = file.initialisers().begin; slot < file.initialisers().end; slot += sizeof(void *))
+      run(*reinterpret_cast<void **>(base_ + slot));
+  } catch (const std::exception &e) {
+    fail(OPD_UNSUPPORTED, file.name(), " cannot be loaded: an initialiser threw an exception: ", e.what());
+  } catch (const abi::__forced_unwind &) {
+    throw;  // the thread ends
+  } catch (...) {
+    fail(OPD_UNSUPPORTED, file.name(), " cannot be loaded: an initialiser threw an exception of an unknown type");
   }
 }
 

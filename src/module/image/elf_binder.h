@@ -38,6 +38,7 @@ class ElfLibrary {
   void open_in_place(const ElfFile &file, const std::string &path, int flags);
   void require_resolved(const ElfFile &file) const;
   void patch(const ElfFile &file);
+  void initialise(const ElfFile &file) const;
   void write_slot(const ElfFile &file, uint64_t address, void *value);
   bool is_read_only(const ElfFile &file, uint64_t address) const;
   void close() noexcept;
