@@ -5,10 +5,9 @@
 namespace opd {
 namespace {
 
-std::array<std::span<const Builtin>, 11> groups() {
-  return {shape_builtins(),    memory_builtins(),   control_builtins(),  tensor_cache_builtins(),
-          sampling_builtins(), kv_cache_builtins(), kv_state_builtins(), kv_kind_builtins(),
-          sort_builtins(),     unique_builtins(),   host_builtins()};
+std::array<std::span<const Builtin>, 10> groups() {
+  return {shape_builtins(),    memory_builtins(),   control_builtins(), tensor_cache_builtins(), sampling_builtins(),
+          kv_cache_builtins(), kv_state_builtins(), sort_builtins(),    unique_builtins(),       host_builtins()};
 }
 
 }  // namespace

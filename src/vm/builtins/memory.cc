@@ -18,7 +18,6 @@ namespace {
 }
 
 Value alloc_storage(Args args) {
-  check_count(args, 4, 5, "(vm, size, device index, dtype [, scope])");
   Run &run = run_of(args[0]);
   const auto &size = as<Shape>(args[1], "size");
   const int64_t index = as_int(args[2], "device index");
@@ -47,7 +46,6 @@ Ref<VmTensor> tensor_of_its_own(Run &run, DLDevice device, const Shape &shape, D
 }
 
 Value alloc_tensor(Args args) {
-  check_count(args, 4, 5, "(storage, offset, shape, dtype [, scope])");
   auto &storage = as<VmStorage>(args[0], "storage");
   const int64_t offset = as_int(args[1], "offset");
   const auto &shape = as<Shape>(args[2], "shape");
@@ -93,9 +91,12 @@ VmTensor *spare_tensor(Args args) noexcept {
   return run->pool.spare_tensor(*known, storage, offset);
 }
 
+constexpr Builtin kAllocTensorOfAny =
+    builtin<"vm.builtin.alloc_tensor", alloc_tensor, "(storage, offset, shape, dtype [, scope])", 4, 5>();
+
 // A separate function, so that the fast path needs no stack frame.
 [[gnu::noinline]] int call_alloc_tensor_of_any(void *self, const View *args, int32_t num_args, View *result) {
-  return builtin_call<"vm.builtin.alloc_tensor", alloc_tensor>(self, args, num_args, result);
+  return kAllocTensorOfAny.call(self, args, num_args, result);
 }
 
 [[gnu::aligned(64)]] int call_alloc_tensor(void *self, const View *args, int32_t num_args, View *result) {
@@ -109,25 +110,15 @@ VmTensor *spare_tensor(Args args) noexcept {
   return 0;
 }
 
-Value null_value(Args args) {
-  check_count(args, 0, 0, "()");
-  return {};
-}
+Value null_value(Args) { return {}; }
 
-Value copy(Args args) {
-  check_count(args, 1, 1, "(x)");
-  return Value(args[0]);
-}
+Value copy(Args args) { return Value(args[0]); }
 
 Ref<Tensor> tensor_of(const View &v) { return Ref<Tensor>::share(&as<Tensor>(v, "tensor")); }
 
-Value reshape_tensor(Args args) {
-  check_count(args, 2, 2, "(tensor, shape)");
-  return reshape(tensor_of(args[0]), as<Shape>(args[1], "shape").dims());
-}
+Value reshape_tensor(Args args) { return reshape(tensor_of(args[0]), as<Shape>(args[1], "shape").dims()); }
 
 Value to_device(Args args) {
-  check_count(args, 3, 4, "(tensor, device type, device id [, scope])");
   auto tensor = tensor_of(args[0]);
   const DLDevice device{static_cast<DLDeviceType>(as_int(args[1], "device type")),
                         static_cast<int32_t>(as_int(args[2], "device id"))};
@@ -143,21 +134,18 @@ Value to_device(Args args) {
 }
 
 Value ensure_zero_offset(Args args) {
-  check_count(args, 1, 1, "(tensor)");
   auto tensor = tensor_of(args[0]);
   if (tensor->dl.byte_offset == 0) return tensor;
   return copied_to(tensor->dl.device, tensor->dl);
 }
 
-Value clear_memory(Args args) {
-  check_count(args, 0, 0, "()");
+Value clear_memory(Args) {
   trim_all_memory();
   return {};
 }
 
 // TVM's Tensor.CreateView: a tensor with another shape or dtype in the same memory. The view keeps the memory alive.
 Value create_view(Args args) {
-  check_count(args, 4, 4, "(tensor, shape, dtype, offset in bytes)");
   auto &tensor = as<Tensor>(args[0], "tensor");
   const auto &shape = as<Shape>(args[1], "shape");
   const DLDataType dtype = as_dtype(args[2], "dtype");
@@ -176,15 +164,15 @@ Value create_view(Args args) {
 }
 
 constexpr Builtin kMemoryBuiltins[] = {
-    builtin<"runtime.TVMTensorCreateView", create_view>(),
-    builtin<"vm.builtin.alloc_storage", alloc_storage>(),
+    builtin<"runtime.TVMTensorCreateView", create_view, "(tensor, shape, dtype, offset in bytes)", 4>(),
+    builtin<"vm.builtin.alloc_storage", alloc_storage, "(vm, size, device index, dtype [, scope])", 4, 5>(),
     {"vm.builtin.alloc_tensor", call_alloc_tensor},
-    builtin<"vm.builtin.null_value", null_value>(),
-    builtin<"vm.builtin.copy", copy>(),
-    builtin<"vm.builtin.reshape", reshape_tensor>(),
-    builtin<"vm.builtin.to_device", to_device>(),
-    builtin<"vm.builtin.ensure_zero_offset", ensure_zero_offset>(),
-    builtin<"vm.builtin.memory_manager.clear", clear_memory>(),
+    builtin<"vm.builtin.null_value", null_value, "()", 0>(),
+    builtin<"vm.builtin.copy", copy, "(x)", 1>(),
+    builtin<"vm.builtin.reshape", reshape_tensor, "(tensor, shape)", 2>(),
+    builtin<"vm.builtin.to_device", to_device, "(tensor, device type, device id [, scope])", 3, 4>(),
+    builtin<"vm.builtin.ensure_zero_offset", ensure_zero_offset, "(tensor)", 1>(),
+    builtin<"vm.builtin.memory_manager.clear", clear_memory, "()", 0>(),
 };
 
 }  // namespace
