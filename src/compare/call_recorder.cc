@@ -18,7 +18,7 @@ bool is_plain(std::string_view name) {
                                  "make_shape",    "make_prim_value",  "read_if_cond", "match_prim_value"};
   if (!name.starts_with(kBuiltinPrefix)) return false;
   name.remove_prefix(kBuiltinPrefix.size());
-  return name.starts_with("check_") || std::find(kPlain.begin(), kPlain.end(), name) != kPlain.end();
+  return name.starts_with("check_") || std::ranges::find(kPlain, name) != kPlain.end();
 }
 
 struct Range {
@@ -137,7 +137,7 @@ class CallRecorder {
     const Origin own{Origin::kCall, static_cast<int64_t>(run_.calls.size())};
     std::vector<CallTensor> &slots = open.call.slots;
     for (size_t i = 0; i < slots.size(); ++i) find_write(slots[i], *open.tensors[i], own);
-    const bool writes = std::any_of(slots.begin(), slots.end(), [](const CallTensor &slot) { return slot.is_written; });
+    const bool writes = std::ranges::any_of(slots, [](const CallTensor &slot) { return slot.is_written; });
     if (!writes && !open.is_operator) return;
     // Parts of the result that are arguments or older values are not written by this call.
     for (size_t i = slots.size(); i-- > num_arguments;)

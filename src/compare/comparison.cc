@@ -86,9 +86,9 @@ std::optional<std::vector<size_t>> places_by_name(const FunctionInfo &a, const F
   std::vector<size_t> places;
   for (const std::string &name : b.param_names) {
     const auto &names = a.param_names;
-    const auto found = std::find(names.begin(), names.end(), name);
-    const bool is_once = found != names.end() && std::count(names.begin(), names.end(), name) == 1 &&
-                         std::count(b.param_names.begin(), b.param_names.end(), name) == 1;
+    const auto found = std::ranges::find(names, name);
+    const bool is_once =
+        found != names.end() && std::ranges::count(names, name) == 1 && std::ranges::count(b.param_names, name) == 1;
     if (!is_once) return std::nullopt;
     places.push_back(static_cast<size_t>(found - names.begin()));
   }
@@ -212,7 +212,7 @@ void Comparison::separate_states() {
   for (View &arg : b_args_) {
     KvState *const state = try_kv_state(arg);
     const auto is_it = [&](const View &of_a) { return try_kv_state(of_a) == state; };
-    if (!state || std::none_of(args_.begin(), args_.end(), is_it)) continue;
+    if (!state || std::ranges::none_of(args_, is_it)) continue;
     try {
       const KvUse alone(*state);
       arg = states_of_b_.emplace_back(copy_of(*state, counterpart)).view();
@@ -304,7 +304,7 @@ std::string Comparison::verdict() const {
   else if (!out.empty()) out += "; before that, " + agreement_text();
   else out = (undecided_.empty() ? "no difference: " : "undecided: ") + agreement_text();
   const auto count_open = [](const std::vector<int32_t> &partners) {
-    return static_cast<size_t>(std::count(partners.begin(), partners.end(), CallMatching::kNone));
+    return static_cast<size_t>(std::ranges::count(partners, CallMatching::kNone));
   };
   const size_t of_a = count_open(matching_.of_a), of_b = count_open(matching_.of_b);
   if ((of_a || of_b) && !has_failure()) out += concat(" (without a counterpart: ", of_a, " of A, ", of_b, " of B)");

@@ -195,7 +195,7 @@ class ComparisonReport {
       const View &arg = of_.args_[i];
       const auto is_it = [&](const View &of_b) { return is_object(of_b) && object_of(of_b) == object_of(arg); };
       const Args of_b = of_.b_args();
-      const bool is_shared = is_object(arg) && std::any_of(of_b.begin(), of_b.end(), is_it) && !try_dltensor(arg) &&
+      const bool is_shared = is_object(arg) && std::ranges::any_of(of_b, is_it) && !try_dltensor(arg) &&
                              arg.type != OPD_ARRAY && arg.type != OPD_FUNCTION && arg.type != OPD_SHAPE &&
                              !is_text(arg) && !is_bytes(arg);
       if (is_shared)

@@ -182,8 +182,8 @@ class Search {
       };
       const auto fits = [&](uint32_t a_value) { return agree(a_value, b_value); };
       const bool is_of_call = b_.origin(b_value).kind == Origin::kCall,
-                 has_alike = std::any_of(of_a.values.begin(), of_a.values.end(), is_alike);
-      if (is_of_call || !has_alike || std::any_of(of_a.values.begin(), of_a.values.end(), fits)) continue;
+                 has_alike = std::ranges::any_of(of_a.values, is_alike);
+      if (is_of_call || !has_alike || std::ranges::any_of(of_a.values, fits)) continue;
       out_.cause = concat("which reads ", origin_text(b_.origin(b_value)), " of type ", type_of(b_.contents(b_value)),
                           "; no input of A agrees with it");
       return true;

@@ -26,7 +26,7 @@ class OpenCalls {
   }
   template <class Is>
   bool any_of(const Is &is) const {
-    return std::any_of(calls_.begin(), calls_.end(), [&](const auto &open) { return is(open.second); });
+    return std::ranges::any_of(calls_, [&](const auto &open) { return is(open.second); });
   }
   void clear() { calls_.clear(); }
 

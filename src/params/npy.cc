@@ -24,7 +24,7 @@ class HeaderParser {
     while (!accept('}')) {
       const size_t place = skip_space();
       const std::string_view key = string();
-      if (std::find(seen.begin(), seen.end(), key) != seen.end()) bad(place, concat("repeats the key '", key, "'"));
+      if (std::ranges::find(seen, key) != seen.end()) bad(place, concat("repeats the key '", key, "'"));
       seen.push_back(key);
       expect(':');
       if (key == "descr") header.dtype = dtype();
@@ -116,7 +116,7 @@ class HeaderParser {
     if (text[0] == '>' && bytes != 1)
       refuse("which is big-endian; convert it by array.astype(array.dtype.newbyteorder('<'))");
     const auto any_of = [&](std::initializer_list<uint32_t> sizes) {
-      return sized && std::find(sizes.begin(), sizes.end(), bytes) != sizes.end();
+      return sized && std::ranges::find(sizes, bytes) != sizes.end();
     };
     const auto bits = static_cast<uint8_t>(bytes * 8);
     if (text[1] == 'b' && any_of({1})) return {kDLBool, 8, 1};

@@ -130,8 +130,9 @@ class SafetensorsReader {
 
   // Checks that every byte belongs to exactly one tensor, as the format requires.
   void check_cover() {
-    std::sort(extents_.begin(), extents_.end(),
-              [](const Extent &a, const Extent &b) { return a.begin != b.begin ? a.begin < b.begin : a.end < b.end; });
+    std::ranges::sort(extents_, [](const Extent &a, const Extent &b) {
+      return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
+    });
     uint64_t end = 0;
     for (const Extent &extent : extents_) {
       if (extent.begin != end)

@@ -147,7 +147,7 @@ class CacheReader {
 
   // Tensors must not overlap: a write to one would change another.
   void check_overlap(std::vector<Extent> &extents) const {
-    std::sort(extents.begin(), extents.end(), [](const Extent &a, const Extent &b) { return a.begin < b.begin; });
+    std::ranges::sort(extents, [](const Extent &a, const Extent &b) { return a.begin < b.begin; });
     for (size_t i = 1; i < extents.size(); ++i)
       if (extents[i].begin < extents[i - 1].end)
         json_.bad(extents[i].where,

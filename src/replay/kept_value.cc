@@ -186,7 +186,7 @@ Ref<Tensor> tensor_of(const KeptTensor &kept, DLDevice device) {
   if (!kept.elements.empty()) std::memcpy(data + kept.byte_offset, kept.elements.data(), kept.elements.size());
   Ref<Tensor> made = Tensor::make(kept.dims, kept.dtype, kept.device, data, std::move(memory), kept.is_read_only);
   made->dl.byte_offset = kept.byte_offset;
-  std::copy(kept.strides.begin(), kept.strides.end(), made->dl.strides);
+  std::ranges::copy(kept.strides, made->dl.strides);
   if (same(kept.device, device)) return made;
   Ref<Tensor> moved = copied_to(device, made->dl);
   return kept.is_read_only ? read_only(std::move(moved)) : moved;

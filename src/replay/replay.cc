@@ -153,7 +153,7 @@ void check_kernels(Module &program, DeviceMove move) {
   const DLDeviceType from = move.from.device_type, to = move.to.device_type;
   if (from == to) return;
   const auto &functions = executable_of(program)->functions;
-  const bool has_kernels = std::any_of(functions.begin(), functions.end(), [&](const FunctionInfo &info) {
+  const bool has_kernels = std::ranges::any_of(functions, [&](const FunctionInfo &info) {
     return info.kind == FunctionKind::kTir ||
            (info.kind == FunctionKind::kPacked && program.implements_with_imports(info.name));
   });
@@ -306,8 +306,8 @@ bool Replay::runs_other_program() const {
   if (!options_.module) return false;
   const std::vector<Sha256> hashes = hashes_of(*module_);
   const auto &captured = capture_->modules;
-  return !std::equal(hashes.begin(), hashes.end(), captured.begin(), captured.end(),
-                     [](const Sha256 &hash, const KeptModule &module) { return hash == module.hash; });
+  return !std::ranges::equal(hashes, captured,
+                             [](const Sha256 &hash, const KeptModule &module) { return hash == module.hash; });
 }
 
 Ref<Report> Replay::profile(const VmProfileOptions &how) {

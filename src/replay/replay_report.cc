@@ -54,10 +54,10 @@ bool Replay::is_same() const {
   const std::optional<KeptError> &error = capture_->end->error;
   if (error || failure_) return error && failure_ && error->is_same(KeptError::of(*failure_));
   const auto is_good = [](const ComparedLeaf &leaf) { return leaf.state <= LeafState::kAgrees; };
-  if (!std::all_of(compared_.begin(), compared_.end(), is_good)) return false;
+  if (!std::ranges::all_of(compared_, is_good)) return false;
   // If the result has no tensor, the operators decide.
-  const bool has_tensors = std::any_of(captured_leaves_.begin(), captured_leaves_.end(),
-                                       [](const KeptLeaf &leaf) { return leaf.tensor != nullptr; });
+  const bool has_tensors =
+      std::ranges::any_of(captured_leaves_, [](const KeptLeaf &leaf) { return leaf.tensor != nullptr; });
   return has_tensors || !operator_difference_;
 }
 

@@ -94,7 +94,7 @@ Ref<Tensor> make_as(std::span<const int64_t> dims, DLDataType dtype, DLDevice de
   Ref<Tensor> tensor = make_object_sized<T>(2 * dims.size() * sizeof(int64_t));
   auto *shape = reinterpret_cast<int64_t *>(tensor.get() + 1);
   auto *strides = shape + dims.size();
-  std::copy(dims.begin(), dims.end(), shape);
+  std::ranges::copy(dims, shape);
   fill_compact_strides(shape, static_cast<int32_t>(dims.size()), strides);
   tensor->dl = {data, device, static_cast<int32_t>(dims.size()), dtype, shape, strides, 0};
   tensor->owner = owner.detach();

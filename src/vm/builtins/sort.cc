@@ -98,8 +98,8 @@ void for_each_line(const DLTensor &input, const AxisView &view, bool ascending, 
 
 void same_shape(const DLTensor &a, std::string_view name_a, const DLTensor &b, std::string_view name_b) {
   const auto x = dims_of(a), y = dims_of(b);
-  require(std::equal(x.begin(), x.end(), y.begin(), y.end()), name_b, " must have the shape of ", name_a, ", ",
-          describe(a), ", but is ", describe(b));
+  require(std::ranges::equal(x, y), name_b, " must have the shape of ", name_a, ", ", describe(a), ", but is ",
+          describe(b));
 }
 
 Value argsort(Args args) {

@@ -70,7 +70,7 @@ struct Groups {
       const auto x_row = row_at(a), y_row = row_at(b);
       return std::lexicographical_compare_three_way(x_row.begin(), x_row.end(), y_row.begin(), y_row.end());
     };
-    std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    std::ranges::sort(order, [&](int64_t a, int64_t b) {
       const auto result = compare(a, b);
       return result != 0 ? result < 0 : a < b;
     });
@@ -84,7 +84,7 @@ struct Groups {
   void in_order_of_appearance() {
     std::vector<size_t> order(first.size());
     std::iota(order.begin(), order.end(), 0);
-    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return first[a] < first[b]; });
+    std::ranges::sort(order, [&](size_t a, size_t b) { return first[a] < first[b]; });
     std::vector<int64_t> new_first, new_size, new_place(order.size());
     for (size_t i = 0; i < order.size(); ++i) {
       new_first.push_back(first[order[i]]);

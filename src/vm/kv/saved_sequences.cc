@@ -50,7 +50,7 @@ void KvSequences::save(ByteWriter &out) const {
   write_numbers(out, free_blocks_);
   std::vector<int64_t> ids;
   for (const auto &[id, sequence] : sequences_) ids.push_back(id);
-  std::sort(ids.begin(), ids.end());
+  std::ranges::sort(ids);
   out.write(static_cast<uint64_t>(ids.size()));
   for (const int64_t id : ids) {
     const KvSequence &sequence = get(id);

@@ -174,7 +174,7 @@ std::string RnnState::rows_of(int64_t layer, int64_t kind) const {
   const Parts slots(storages_.at(index)->dl, max_sequences_, max_history_);
   ByteWriter out;
   for (const auto &[id, at] : std::map<int64_t, Sequence>(sequences_.begin(), sequences_.end())) {
-    const bool is_in_pass = std::find(ids_.begin(), ids_.end(), id) != ids_.end();
+    const bool is_in_pass = std::ranges::find(ids_, id) != ids_.end();
     slots.save(out, at.slot, [&, &sequence = at](int64_t history) {
       const int64_t before = (sequence.history - history + max_history_) % max_history_;
       return before <= sequence.available || (is_in_pass && before == max_history_ - 1);
