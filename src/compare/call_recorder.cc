@@ -3,7 +3,6 @@
 #include <array>
 
 #include "base/thread_state.h"
-#include "compare/open_calls.h"
 #include "compare/recorded_runs.h"
 #include "device/device.h"
 #include "value/number_blocks.h"
@@ -170,7 +169,7 @@ class CallRecorder {
     if (const DLTensor *tensor = try_dltensor(arg)) {
       open.tensors.push_back(tensor);
       CallTensor &slot = open.call.slots.emplace_back();
-      append_dims(slot.type = dtype_name(tensor->dtype), dims_of(*tensor));
+      slot.type = type_text(tensor->dtype, dims_of(*tensor));
       slot.is_real = is_real(tensor->dtype);
     } else if (const auto *array = try_as<Array>(arg); array && depth < kMostTuples) {
       for (const View &item : array->views()) add_arguments(open, item, depth + 1);

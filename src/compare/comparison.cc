@@ -30,8 +30,7 @@ Ref<Tensor> converted(const DLTensor &from, DLDataType dtype, DLDevice device) {
   const std::string_view bytes = host_bytes(from, copy);
   Ref<Tensor> to = make_tensor(dims_of(from), dtype, kHost);
   double block[512];
-  uint64_t count = 0;
-  element_count(from.shape, from.ndim, count);
+  const uint64_t count = count_of(from);
   for (uint64_t first = 0; first < count; first += std::size(block)) {
     const auto size = static_cast<size_t>(std::min<uint64_t>(std::size(block), count - first));
     read_numbers(bytes.data(), from.dtype, first, size, block);
@@ -70,9 +69,7 @@ const FunctionInfo &function_of(const Vm &vm, std::string_view name, const char 
 }
 
 std::string signature(const FunctionInfo &function) {
-  std::string out = function.name + "(";
-  for (const std::string &param : function.param_names) out += (out.ends_with('(') ? "" : ", ") + param;
-  return out + ")";
+  return concat(function.name, "(", listed(function.param_names), ")");
 }
 
 void require_count(const FunctionInfo &function, size_t num_args) {
@@ -241,21 +238,21 @@ void Comparison::count_agreements() {
 RecordedRun Comparison::record(Vm &vm, const char *side, Args args) {
   check_stop();
   const std::vector<Value> own = own_arguments(vm, args);
+  const auto fail_here = [side](const Error &error) {
+    const std::array<TextPart, 3> message{as_part(side), as_part(": "), as_part(error.message)};
+    throw_error(error.code, message, error.kind);
+  };
   RecordedRun run;
   try {
     run = record_calls(vm, store_, function_, views_of(own), settings());
   } catch (const Exception &e) {
     const opd_code code = e.error()->code;
     if (code != OPD_INVALID_ARGUMENT && code != OPD_NOT_FOUND) throw;
-    throw_error(code, std::array<TextPart, 3>{as_part(side), as_part(": "), as_part(e.error()->message)},
-                e.error()->kind);
+    fail_here(*e.error());
   }
   if (!run.failure) return run;
   if (run.failure->code == OPD_CANCELLED) throw Exception(run.failure);  // the error may be from the caller's handler
-  if (run.failure->code == OPD_DEADLINE_EXCEEDED)
-    throw_error(OPD_DEADLINE_EXCEEDED,
-                std::array<TextPart, 3>{as_part(side), as_part(": "), as_part(run.failure->message)},
-                run.failure->kind);
+  if (run.failure->code == OPD_DEADLINE_EXCEEDED) fail_here(*run.failure);
   return run;
 }
 

@@ -114,8 +114,7 @@ class ComparisonReport {
     }
     if (!worst || worst->has_other_shape || worst->agreement == Agreement::kUnknown) return;
     const Difference &difference = worst->difference;
-    const bool is_finite = std::isfinite(difference.worst_a) && std::isfinite(difference.worst_b);
-    if (!difference.as_bits && is_finite) {  // NaN and infinity have no distance
+    if (!difference.as_bits && difference.has_distance()) {
       number("Max Abs", difference.max_abs);
       number("Max Rel", difference.max_rel);
       if (difference.mismatches) number("Tolerance", difference.allowed);

@@ -141,11 +141,9 @@ void save_module(Module &module, const std::string &path, std::string format) {
     for (const auto &known : formats)
       if (path.ends_with("." + known)) format = known;
   }
-  if (std::ranges::find(formats, format) == formats.end()) {
-    std::string known;
-    for (const auto &name : formats) known += concat(known.empty() ? "" : ", ", name);
-    fail(OPD_UNSUPPORTED, "a module of kind ", module.kind(), " is not saved as \"", format, "\"; it offers ", known);
-  }
+  if (std::ranges::find(formats, format) == formats.end())
+    fail(OPD_UNSUPPORTED, "a module of kind ", module.kind(), " is not saved as \"", format, "\"; it offers ",
+         listed(formats));
   replace_file(path, module.save(format));
 }
 

@@ -195,13 +195,11 @@ NpyHeader read_npy_header(Bytes front, uint64_t file_size, const char *what) {
   const size_t begin = in.offset();
   NpyHeader header = HeaderParser(as_text(in.take(size, ".npy header")), what, begin).parse();
   header.size = in.offset();
-  uint64_t count = 0;
-  if (!element_count(header.dims.data(), static_cast<int64_t>(header.dims.size()), count) ||
-      !data_bytes(count, header.dtype, header.bytes))
+  if (!compact_bytes(header.dims, header.dtype, header.bytes))
     in.bad(".npy array", "has a shape whose size exceeds 64 bits");
   if (const uint64_t rest = file_size - header.size; header.bytes != rest)
     in.bad(".npy array", concat("takes ", header.bytes, " bytes, but ", rest, " follow the header"));
-  header.column_major = header.column_major && header.dims.size() > 1 && count > 1;
+  header.column_major = header.column_major && header.dims.size() > 1 && count_of(header.dims) > 1;
   return header;
 }
 

@@ -80,11 +80,6 @@ std::vector<Value> Playback::make_args(Vm &vm) {
   return args;
 }
 
-bool Playback::offers(std::string_view name) const {
-  const auto &names = capture_.call.host_functions;
-  return std::ranges::find(names, name) != names.end();
-}
-
 Value Playback::play(const std::string &name, Args args) {
   const auto &calls = capture_.host_calls;
   if (next_ == calls.size() || calls[next_].function != name) {

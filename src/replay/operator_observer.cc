@@ -26,8 +26,7 @@ constexpr StateBuiltin kStateBuiltins[] = {
 };
 
 const StateBuiltin *state_builtin(std::string_view name) {
-  const auto *const found =
-      std::ranges::find_if(kStateBuiltins, [&](const StateBuiltin &builtin) { return builtin.name == name; });
+  const auto *const found = std::ranges::find(kStateBuiltins, name, &StateBuiltin::name);
   return found == std::end(kStateBuiltins) ? nullptr : found;
 }
 

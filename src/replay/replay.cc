@@ -94,7 +94,6 @@ class Minimiser {
     file_.add(BlockKind::kEnd, write_end(nullptr, opd_none(), false));
   }
 
-  // removes the file
   void remove() { file_.remove(); }
 
  private:
@@ -291,12 +290,9 @@ void Replay::compare_leaf(const KeptLeaf &captured, const KeptLeaf &now) {
   if (is_equal) compared.state = LeafState::kEqual;
   const bool has_elements = is_alike && captured.tensor && captured.tensor->has_elements;
   if (!is_equal && has_elements) {
-    uint64_t count = 0;
-    const auto &dims = captured.tensor->dims;
-    element_count(dims.data(), static_cast<int64_t>(dims.size()), count);
-    compared.difference =
-        compare_elements(as_text(captured.tensor->elements).data(), captured.tensor->dtype,
-                         as_text(now.tensor->elements).data(), now.tensor->dtype, count, options_.tolerances);
+    compared.difference = compare_elements(as_text(captured.tensor->elements).data(), captured.tensor->dtype,
+                                           as_text(now.tensor->elements).data(), now.tensor->dtype,
+                                           count_of(captured.tensor->dims), options_.tolerances);
     if (compared.difference->agrees()) compared.state = LeafState::kAgrees;
   }
   compared_.push_back(std::move(compared));

@@ -23,11 +23,11 @@ std::string difference_text(const ComparedLeaf &leaf) {
   if (!leaf.difference) return concat(name, ", ", leaf.now->shown, ", has another hash");
   const Difference &difference = *leaf.difference;
   if (difference.as_bits) return concat(name, ", ", leaf.now->shown, ", has other bits");
-  const bool is_finite = std::isfinite(difference.worst_a) && std::isfinite(difference.worst_b);
-  const std::string how = is_finite ? concat("max abs ", shown_number(difference.max_abs), " (tolerance ",
-                                             shown_number(difference.allowed), ")")
-                                    : concat("element ", difference.worst, " is ", shown_number(difference.worst_b),
-                                             ", and was ", shown_number(difference.worst_a));
+  const std::string how =
+      difference.has_distance()
+          ? concat("max abs ", shown_number(difference.max_abs), " (tolerance ", shown_number(difference.allowed), ")")
+          : concat("element ", difference.worst, " is ", shown_number(difference.worst_b), ", and was ",
+                   shown_number(difference.worst_a));
   return concat(name, ", ", leaf.now->shown, ", differs at ", difference.mismatches, " of ", difference.numbers,
                 " elements: ", how);
 }

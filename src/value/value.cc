@@ -168,13 +168,4 @@ Array::~Array() {
   if (data_deleter) data_deleter(data);
 }
 
-void append_dims(std::string &out, std::span<const int64_t> dims) {
-  out += '[';
-  for (size_t i = 0; i < dims.size(); ++i) {
-    if (i) out += ", ";
-    append(out, dims[i]);
-  }
-  out += ']';
-}
-
 }  // namespace opd

@@ -46,9 +46,8 @@ const VmDevice *device_with_graphs(const Vm &vm) {
 bool is_same_argument(const View &captured, const View &given) {
   const DLTensor *const a = try_dltensor(captured), *const b = try_dltensor(given);
   if (!a || !b) return equal_keys(captured, given);
-  const auto dims = dims_of(*a), others = dims_of(*b);
   return data_of(*a) == data_of(*b) && same(a->device, b->device) && same(a->dtype, b->dtype) &&
-         std::ranges::equal(dims, others);
+         std::ranges::equal(dims_of(*a), dims_of(*b));
 }
 bool are_same_arguments(std::span<const Value> captured, Args given) {
   return std::ranges::equal(captured, given,

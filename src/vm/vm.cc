@@ -146,9 +146,7 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
       for (const std::string_view name : code.called_functions())
         if (!module->implements_with_imports(name) && !find_function(name)) missing.insert(name);
     });
-    std::string names;
-    for (const std::string_view name : missing) names += concat(names.empty() ? "" : ", ", name);
-    if (!names.empty()) fail_missing_functions(names);
+    if (!missing.empty()) fail_missing_functions(listed(missing));
   }
   {
     std::scoped_lock lock(KnownVms::get().guard);

@@ -301,7 +301,7 @@ void ElfFile::check_dynamic() const {
 }
 
 const ElfFile::Dynamic *ElfFile::dynamic(int64_t tag) const {
-  const auto found = std::ranges::find_if(dynamic_, [&](const Dynamic &entry) { return entry.tag == tag; });
+  const auto found = std::ranges::find(dynamic_, tag, &Dynamic::tag);
   return found == dynamic_.end() ? nullptr : &*found;
 }
 

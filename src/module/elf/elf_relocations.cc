@@ -108,7 +108,7 @@ void ElfFile::read_packed_relocations() {
 void ElfFile::check_slots_once() {
   auto &words = relocated_;
   if (!std::ranges::is_sorted(words)) std::ranges::sort(words);
-  std::ranges::sort(relocations_, [](const auto &a, const auto &b) { return a.address < b.address; });
+  std::ranges::sort(relocations_, {}, &ElfRelocation::address);
   for (size_t i = 1; i < words.size(); ++i)
     if (words[i] - words[i - 1] < 8) bad(offset_of(words[i]), "two relocations change address ", words[i]);
   std::vector<uint8_t> slots(symbols_.size());

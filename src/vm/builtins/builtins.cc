@@ -41,12 +41,11 @@ void wrong_count(Args args, const char *usage) {
 }
 
 void register_builtins() {
-  static const bool once = [] {
+  [[maybe_unused]] static const bool once = [] {
     for (const auto &group : groups())
       for (const auto &builtin : group) register_function(builtin.name, make_object<Function>(builtin.call), true);
     return true;
   }();
-  (void)once;
 }
 
 bool is_builtin(std::string_view name, const Function &function) {

@@ -21,7 +21,7 @@ Ref<Error> named_error(const char *builtin, Ref<Error> error) noexcept;
 
 [[noreturn]] void wrong_count(Args args, const char *usage);
 
-// A builtin's body as a safe call. Errors begin with the builtin's name. The body returns a Value. A body that only
+// A builtin's body as a safe call. Errors begin with the builtin's name. The body returns a value. A body that only
 // checks returns a Ref<Error>: the violation, or null. It gets kLeast to kMost arguments, which `kUsage` names.
 template <Literal kName, auto kBody, Literal kUsage, size_t kLeast, size_t kMost>
 int builtin_call(void *, const View *args, int32_t num_args, View *result) {
@@ -31,8 +31,8 @@ int builtin_call(void *, const View *args, int32_t num_args, View *result) {
     if (given.size() < kLeast || given.size() > kMost) [[unlikely]]
       wrong_count(given, kUsage.text);
     auto made = kBody(given);
-    if constexpr (std::is_same_v<decltype(made), Value>) write_whole(result, made.detach());
-    else error = std::move(made);
+    if constexpr (std::is_same_v<decltype(made), Ref<Error>>) error = std::move(made);
+    else write_whole(result, Value(std::move(made)).detach());
     if (!error) return 0;
   } catch (...) { error = current_error(); }
   set_raised(named_error(kName.text, std::move(error)));

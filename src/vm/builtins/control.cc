@@ -9,11 +9,9 @@ namespace {
 
 // Reads the integer in a tensor of one element, whatever its width.
 bool scalar_is_true(const DLTensor &t) {
-  uint64_t count = 0;
-  element_count(t.shape, t.ndim, count);
   const unsigned bytes = t.dtype.bits == 1 ? 1 : t.dtype.bits / 8;
   const bool integer = t.dtype.code == kDLInt || t.dtype.code == kDLUInt || t.dtype.code == kDLBool;
-  require(count == 1 && t.dtype.lanes == 1 && integer && bytes >= 1 && bytes <= 8,
+  require(count_of(t) == 1 && t.dtype.lanes == 1 && integer && bytes >= 1 && bytes <= 8,
           "a condition must be one integer or bool, but is ", describe(t));
   Ref<Tensor> copy;
   uint64_t value = 0;
@@ -25,8 +23,6 @@ Value read_if_cond(Args args) {
   if (const DLTensor *tensor = try_dltensor(args[0])) return scalar_is_true(*tensor);
   return as_int(args[0], "the condition") != 0;
 }
-
-Value make_tuple(Args args) { return Array::make(args); }
 
 Value &item_of(const View &tuple, const View &index) {
   auto &array = as<Array>(tuple, "tuple");
@@ -139,7 +135,7 @@ Ref<Error> check_string_info(Args args) {
 
 constexpr Builtin kControlBuiltins[] = {
     builtin<"vm.builtin.read_if_cond", read_if_cond, "(condition)", 1>(),
-    builtin<"vm.builtin.make_tuple", make_tuple, "(items …)", 0, SIZE_MAX>(),
+    builtin<"vm.builtin.make_tuple", Array::make, "(items …)", 0, SIZE_MAX>(),
     builtin<"vm.builtin.tuple_getitem", tuple_getitem, "(tuple, index)", 2>(),
     builtin<"vm.builtin.tuple_reset_item", tuple_reset_item, "(tuple, index)", 2>(),
     builtin<"vm.builtin.make_closure", make_closure, "(function, captured …)", 1, SIZE_MAX>(),

@@ -129,12 +129,6 @@ std::string format_text(std::string_view format, std::span<const std::string> va
 
 // ---- printing and assertions. The library never prints: the text goes to the log, as information.
 
-std::string joined(std::span<const std::string> values, std::string_view between) {
-  std::string out;
-  for (size_t i = 0; i < values.size(); ++i) out += concat(i ? between : "", values[i]);
-  return out;
-}
-
 std::vector<std::string> rendered(Args args) {
   std::vector<std::string> texts;
   for (const View &arg : args) texts.push_back(render(arg));
@@ -144,7 +138,7 @@ std::vector<std::string> rendered(Args args) {
 Value print(Args args) {
   const std::string_view format = as_text(args[0], "format");
   const auto values = rendered(args.subspan(1));
-  log_message(OPD_LOG_INFO, format.empty() ? joined(values, " ") : format_text(format, values));
+  log_message(OPD_LOG_INFO, format.empty() ? listed(values, " ") : format_text(format, values));
   return {};
 }
 
@@ -160,22 +154,20 @@ Value assert_op(Args args) {
   const std::string_view format = as_text(args[1], "format");
   if (holds(args[0])) return {};
   const auto values = rendered(args.subspan(2));
-  const std::string text = format.empty() ? joined(values, ", ") : format_text(format, values);
+  const std::string text = format.empty() ? listed(values, ", ") : format_text(format, values);
   fail_as("AssertionError", OPD_CALL_FAILED, text.empty() ? "Assertion Failed" : text.c_str());
 }
 
 Value debug_print(Args args) {
   const DLTensor &tensor = as_dltensor(args[1], "tensor");
-  std::string shape;
-  append_dims(shape, dims_of(tensor));
-  log_message(OPD_LOG_INFO, concat(as_text(args[0], "line"), ": shape = ", shape,
+  log_message(OPD_LOG_INFO, concat(as_text(args[0], "line"), ": shape = ", dims_text(dims_of(tensor)),
                                    ", dtype = ", dtype_name(tensor.dtype), ", data =\n", render(args[1])));
   return {};
 }
 
 // T.trace: logs its arguments and returns the last one, the traced value.
 Value trace(Args args) {
-  log_message(OPD_LOG_INFO, concat("[", joined(rendered(args), ", "), "]"));
+  log_message(OPD_LOG_INFO, concat("[", listed(rendered(args), ", "), "]"));
   return Value(args.back());
 }
 

@@ -12,9 +12,8 @@ namespace opd {
 namespace {
 
 int64_t row_bytes(const DLTensor &t) {
-  uint64_t count = 0, bytes = 0;
-  element_count(t.shape + 1, t.ndim - 1, count);
-  data_bytes(count, t.dtype, bytes);
+  uint64_t bytes = 0;
+  compact_bytes(dims_of(t).subspan(1), t.dtype, bytes);
   return static_cast<int64_t>(bytes);
 }
 
@@ -112,12 +111,9 @@ struct KvCache final : Object {
     const DLTensor &t = data->dl;
     const bool fits = dims.size() == static_cast<size_t>(t.ndim) && dims[0] == fill_count &&
                       std::equal(dims.begin() + 1, dims.end(), t.shape + 1);
-    if (!fits) {
-      std::string wanted;
-      append_dims(wanted, dims);
+    if (!fits)
       fail(OPD_INVALID_ARGUMENT, "shape must be that of the ", fill_count, " rows in use of ", describe(t), ", but is ",
-           wanted);
-    }
+           dims_text(dims));
     return Tensor::make(dims, t.dtype, t.device, t.data, data);
   }
 };

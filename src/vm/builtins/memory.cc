@@ -52,9 +52,8 @@ Value alloc_tensor(Args args) {
   const DLDataType dtype = as_dtype(args[3], "dtype");
   const std::string_view scope = args.size() == 5 ? as_text(args[4], "scope") : "";
   const bool is_texture = check_scope(scope, storage.device);
-  uint64_t count, bytes;
-  if (!element_count(shape.data, static_cast<int64_t>(shape.size), count) || !data_bytes(count, dtype, bytes))
-    bad_shape(args[2]);
+  uint64_t bytes;
+  if (!compact_bytes(shape.dims(), dtype, bytes)) bad_shape(args[2]);
   const uint64_t room = storage.size + storage.image.bytes();
   require(offset >= 0 && bytes <= room && static_cast<uint64_t>(offset) <= room - bytes, "a tensor of ", bytes,
           " bytes at offset ", offset, " does not fit a storage of ", room, " bytes");
@@ -151,9 +150,8 @@ Value create_view(Args args) {
   const DLDataType dtype = as_dtype(args[2], "dtype");
   const int64_t offset = as_int(args[3], "offset");
   require(is_contiguous(tensor.dl), "a view needs a contiguous tensor, but is of ", describe(tensor.dl));
-  uint64_t count, bytes;
-  if (!element_count(shape.data, static_cast<int64_t>(shape.size), count) || !data_bytes(count, dtype, bytes))
-    bad_shape(args[1]);
+  uint64_t bytes;
+  if (!compact_bytes(shape.dims(), dtype, bytes)) bad_shape(args[1]);
   const uint64_t size = bytes_of(tensor.dl);
   if (offset < 0 || static_cast<uint64_t>(offset) > size || bytes > size - static_cast<uint64_t>(offset))
     fail(OPD_INVALID_ARGUMENT, "a view of ", bytes, " bytes at byte ", offset, " does not lie within the ", size,

@@ -75,11 +75,8 @@ Ref<Error> match_shape(Args args) {
   const int64_t n = as_int(args[2], "n");
   require(n >= 0 && static_cast<size_t>(n) <= args.size() && args.size() == 4 + 2 * static_cast<size_t>(n),
           "match_shape of ", n, " sizes takes 4 arguments and 2 for each size, but ", args.size(), " were given");
-  if (static_cast<int64_t>(dims.size()) != n) {
-    std::string given;
-    append_dims(given, dims);
-    return mismatch("RuntimeError", error, "expected a shape of rank ", n, ", but got ", given);
-  }
+  if (static_cast<int64_t>(dims.size()) != n)
+    return mismatch("RuntimeError", error, "expected a shape of rank ", n, ", but got ", dims_text(dims));
   for (int64_t i = 0; i < n; ++i) {
     const auto at = static_cast<size_t>(3 + 2 * i);
     const int64_t code = as_int(args[at], "code"), operand = as_int(args[at + 1], "operand");
@@ -136,22 +133,11 @@ Value tensor_to_shape(Args args) {
   int64_t *dims;
   auto shape = Shape::make_uninitialised(static_cast<size_t>(t.shape[0]), dims);
   const bool is_signed = t.dtype.code == kDLInt;
-  switch (t.dtype.bits) {
-    case 8:
-      is_signed ? widen<int8_t>(t, dims) : widen<uint8_t>(t, dims);
-      break;
-    case 16:
-      is_signed ? widen<int16_t>(t, dims) : widen<uint16_t>(t, dims);
-      break;
-    case 32:
-      is_signed ? widen<int32_t>(t, dims) : widen<uint32_t>(t, dims);
-      break;
-    case 64:
-      widen<int64_t>(t, dims);
-      break;
-    default:
-      fail(OPD_INVALID_ARGUMENT, "a vector of integers is needed, not ", describe(t));
-  }
+  if (t.dtype.bits == 8) is_signed ? widen<int8_t>(t, dims) : widen<uint8_t>(t, dims);
+  else if (t.dtype.bits == 16) is_signed ? widen<int16_t>(t, dims) : widen<uint16_t>(t, dims);
+  else if (t.dtype.bits == 32) is_signed ? widen<int32_t>(t, dims) : widen<uint32_t>(t, dims);
+  else if (t.dtype.bits == 64) widen<int64_t>(t, dims);
+  else fail(OPD_INVALID_ARGUMENT, "a vector of integers is needed, not ", describe(t));
   return shape;
 }
 

@@ -97,9 +97,8 @@ void for_each_line(const DLTensor &input, const AxisView &view, bool ascending, 
 }
 
 void same_shape(const DLTensor &a, std::string_view name_a, const DLTensor &b, std::string_view name_b) {
-  const auto x = dims_of(a), y = dims_of(b);
-  require(std::ranges::equal(x, y), name_b, " must have the shape of ", name_a, ", ", describe(a), ", but is ",
-          describe(b));
+  require(std::ranges::equal(dims_of(a), dims_of(b)), name_b, " must have the shape of ", name_a, ", ", describe(a),
+          ", but is ", describe(b));
 }
 
 Value argsort(Args args) {

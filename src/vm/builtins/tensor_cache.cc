@@ -100,11 +100,8 @@ struct ParamModule final : Module {
   const Ref<Array> params_;
 };
 
-Value param_array(Args args) { return numbered(args); }
-Value param_array_by_name(Args args) { return named_by_array(args); }
-Value param_array_by_name_unpacked(Args args) { return named(args); }
-Value param_module(Args args) { return make_object<ParamModule>(numbered(args)); }
-Value param_module_by_name(Args args) { return make_object<ParamModule>(named_by_array(args)); }
+Ref<Module> param_module(Args args) { return make_object<ParamModule>(numbered(args)); }
+Ref<Module> param_module_by_name(Args args) { return make_object<ParamModule>(named_by_array(args)); }
 
 constexpr Builtin kTensorCacheBuiltins[] = {
     builtin<"vm.builtin.tensor_cache.get", cache_get, "(name)", 1>(),
@@ -118,10 +115,9 @@ constexpr Builtin kTensorCacheBuiltins[] = {
     builtin<"vm.builtin.ndarray_cache.remove", cache_remove, "(name)", 1>(),
     builtin<"vm.builtin.ndarray_cache.clear", cache_clear, "()", 0>(),
     builtin<"vm.builtin.ndarray_cache.load", cache_load, "(path, device type, device id)", 3>(),
-    builtin<"vm.builtin.param_array_from_cache", param_array, "(prefix, count)", 2>(),
-    builtin<"vm.builtin.param_array_from_cache_by_name", param_array_by_name, "(names)", 1>(),
-    builtin<"vm.builtin.param_array_from_cache_by_name_unpacked", param_array_by_name_unpacked, "(names …)", 0,
-            SIZE_MAX>(),
+    builtin<"vm.builtin.param_array_from_cache", numbered, "(prefix, count)", 2>(),
+    builtin<"vm.builtin.param_array_from_cache_by_name", named_by_array, "(names)", 1>(),
+    builtin<"vm.builtin.param_array_from_cache_by_name_unpacked", named, "(names …)", 0, SIZE_MAX>(),
     builtin<"vm.builtin.param_module_from_cache", param_module, "(prefix, count)", 2>(),
     builtin<"vm.builtin.param_module_from_cache_by_name", param_module_by_name, "(names)", 1>(),
 };
