@@ -41,12 +41,11 @@ Closure::Memory Closure::allocate(void **code) {
   // The first allocation of a process initialises the lock of libffi's allocator, and no lock guards that. A second
   // thread may already hold the lock (libffi 3.4, src/dlmalloc.c, init_mparams). So one thread alone makes the first
   // allocation.
-  static const bool initialised = [] {
+  [[maybe_unused]] static const bool initialised = [] {
     void *unused = nullptr;
     Memory first(ffi_closure_alloc(sizeof(ffi_closure), &unused));
     return true;
   }();
-  static_cast<void>(initialised);
   return Memory(ffi_closure_alloc(sizeof(ffi_closure), code));
 }
 
@@ -54,27 +53,23 @@ Closure::Closure(Ref<Function> function, const Signature &signature)
     : function_(std::move(function)), plan_(std::make_unique<PreparedCall>(signature)), memory_(allocate(&code_)) {
   if (!memory_)
     fail(OPD_UNSUPPORTED, "this system provides no executable memory, which C function pointers made at run time need");
-  const auto entry = [](ffi_cif *cif, void *result, void **arguments, void *self) {
-    enter(cif, result, arguments, self);
+  const auto enter = [](ffi_cif *, void *result, void **arguments, void *self) noexcept {
+    auto &closure = *static_cast<Closure *>(self);
+    try {
+      closure.invoke(result, arguments);
+    } catch (...) {
+      clear_result(closure.plan_->result(), result);
+      closure.keep_error(current_error());
+    }
   };
   const ffi_status status =
-      ffi_prep_closure_loc(static_cast<ffi_closure *>(memory_.get()), &plan_->cif(), entry, this, code_);
+      ffi_prep_closure_loc(static_cast<ffi_closure *>(memory_.get()), &plan_->cif(), enter, this, code_);
   if (status != FFI_OK)
     fail(OPD_UNSUPPORTED, "libffi cannot make such a function pointer on this machine (status ",
          static_cast<int>(status), ")");
 }
 
 Closure::~Closure() = default;
-
-void Closure::enter(void *, void *result, void **arguments, void *self) noexcept {
-  auto &closure = *static_cast<Closure *>(self);
-  try {
-    closure.invoke(result, arguments);
-  } catch (...) {
-    clear_result(closure.plan_->result(), result);
-    closure.keep_error(current_error());
-  }
-}
 
 void Closure::invoke(void *result, void **arguments) {
   const auto &layouts = plan_->arguments();

@@ -31,7 +31,6 @@ struct Closure final : Object {
 
   static Memory allocate(void **code);
 
-  static void enter(void *cif, void *result, void **arguments, void *self) noexcept;
   void invoke(void *result, void **arguments);
   void keep_error(Ref<Error> error) noexcept;
 

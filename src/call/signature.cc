@@ -114,8 +114,7 @@ Signature parse_signature(std::string_view text) { return Parser(text).parse(); 
 const char *kind_name(CKind kind) { return kNames[static_cast<size_t>(kind)]; }
 
 bool contains(const CType &type, CKind kind) {
-  return type.kind == kind ||
-         std::any_of(type.fields.begin(), type.fields.end(), [&](const CType &f) { return contains(f, kind); });
+  return type.kind == kind || std::ranges::any_of(type.fields, [&](const CType &f) { return contains(f, kind); });
 }
 
 }  // namespace opd

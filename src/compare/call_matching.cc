@@ -34,7 +34,7 @@ std::string sorted_sizes(std::string_view shape) {
     sizes.push_back(shape.substr(begin, end - begin));
     begin = end + 2;
   }
-  std::sort(sizes.begin(), sizes.end());
+  std::ranges::sort(sizes);
   std::string out;
   for (const std::string_view size : sizes) out += concat(size, ",");
   return out;
@@ -211,7 +211,7 @@ class Matcher {
 
   void repair_group(std::vector<size_t> as, std::vector<size_t> bs) {
     if (std::max(as.size(), bs.size()) > kMostInGroup) return;
-    std::sort(as.begin(), as.end());
+    std::ranges::sort(as);
     std::vector<std::pair<int32_t, MatchedBy>> former;
     for (const size_t b : bs) former.emplace_back(of_b_[b], how_[b]);
     for (const size_t a : as) of_a_[a] = kNone;

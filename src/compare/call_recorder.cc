@@ -3,7 +3,6 @@
 #include <array>
 
 #include "base/thread_state.h"
-#include "compare/open_calls.h"
 #include "compare/recorded_runs.h"
 #include "device/device.h"
 #include "value/number_blocks.h"
@@ -18,7 +17,7 @@ bool is_plain(std::string_view name) {
                                  "make_shape",    "make_prim_value",  "read_if_cond", "match_prim_value"};
   if (!name.starts_with(kBuiltinPrefix)) return false;
   name.remove_prefix(kBuiltinPrefix.size());
-  return name.starts_with("check_") || std::find(kPlain.begin(), kPlain.end(), name) != kPlain.end();
+  return name.starts_with("check_") || std::ranges::find(kPlain, name) != kPlain.end();
 }
 
 struct Range {
@@ -137,7 +136,7 @@ class CallRecorder {
     const Origin own{Origin::kCall, static_cast<int64_t>(run_.calls.size())};
     std::vector<CallTensor> &slots = open.call.slots;
     for (size_t i = 0; i < slots.size(); ++i) find_write(slots[i], *open.tensors[i], own);
-    const bool writes = std::any_of(slots.begin(), slots.end(), [](const CallTensor &slot) { return slot.is_written; });
+    const bool writes = std::ranges::any_of(slots, [](const CallTensor &slot) { return slot.is_written; });
     if (!writes && !open.is_operator) return;
     // Parts of the result that are arguments or older values are not written by this call.
     for (size_t i = slots.size(); i-- > num_arguments;)
@@ -170,7 +169,7 @@ class CallRecorder {
     if (const DLTensor *tensor = try_dltensor(arg)) {
       open.tensors.push_back(tensor);
       CallTensor &slot = open.call.slots.emplace_back();
-      append_dims(slot.type = dtype_name(tensor->dtype), dims_of(*tensor));
+      slot.type = type_text(tensor->dtype, dims_of(*tensor));
       slot.is_real = is_real(tensor->dtype);
     } else if (const auto *array = try_as<Array>(arg); array && depth < kMostTuples) {
       for (const View &item : array->views()) add_arguments(open, item, depth + 1);

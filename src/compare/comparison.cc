@@ -30,8 +30,7 @@ Ref<Tensor> converted(const DLTensor &from, DLDataType dtype, DLDevice device) {
   const std::string_view bytes = host_bytes(from, copy);
   Ref<Tensor> to = make_tensor(dims_of(from), dtype, kHost);
   double block[512];
-  uint64_t count = 0;
-  element_count(from.shape, from.ndim, count);
+  const uint64_t count = count_of(from);
   for (uint64_t first = 0; first < count; first += std::size(block)) {
     const auto size = static_cast<size_t>(std::min<uint64_t>(std::size(block), count - first));
     read_numbers(bytes.data(), from.dtype, first, size, block);
@@ -70,9 +69,7 @@ const FunctionInfo &function_of(const Vm &vm, std::string_view name, const char 
 }
 
 std::string signature(const FunctionInfo &function) {
-  std::string out = function.name + "(";
-  for (const std::string &param : function.param_names) out += (out.ends_with('(') ? "" : ", ") + param;
-  return out + ")";
+  return concat(function.name, "(", listed(function.param_names), ")");
 }
 
 void require_count(const FunctionInfo &function, size_t num_args) {
@@ -86,9 +83,9 @@ std::optional<std::vector<size_t>> places_by_name(const FunctionInfo &a, const F
   std::vector<size_t> places;
   for (const std::string &name : b.param_names) {
     const auto &names = a.param_names;
-    const auto found = std::find(names.begin(), names.end(), name);
-    const bool is_once = found != names.end() && std::count(names.begin(), names.end(), name) == 1 &&
-                         std::count(b.param_names.begin(), b.param_names.end(), name) == 1;
+    const auto found = std::ranges::find(names, name);
+    const bool is_once =
+        found != names.end() && std::ranges::count(names, name) == 1 && std::ranges::count(b.param_names, name) == 1;
     if (!is_once) return std::nullopt;
     places.push_back(static_cast<size_t>(found - names.begin()));
   }
@@ -212,7 +209,7 @@ void Comparison::separate_states() {
   for (View &arg : b_args_) {
     KvState *const state = try_kv_state(arg);
     const auto is_it = [&](const View &of_a) { return try_kv_state(of_a) == state; };
-    if (!state || std::none_of(args_.begin(), args_.end(), is_it)) continue;
+    if (!state || std::ranges::none_of(args_, is_it)) continue;
     try {
       const KvUse alone(*state);
       arg = states_of_b_.emplace_back(copy_of(*state, counterpart)).view();
@@ -241,21 +238,21 @@ void Comparison::count_agreements() {
 RecordedRun Comparison::record(Vm &vm, const char *side, Args args) {
   check_stop();
   const std::vector<Value> own = own_arguments(vm, args);
+  const auto fail_here = [side](const Error &error) {
+    const std::array<TextPart, 3> message{as_part(side), as_part(": "), as_part(error.message)};
+    throw_error(error.code, message, error.kind);
+  };
   RecordedRun run;
   try {
     run = record_calls(vm, store_, function_, views_of(own), settings());
   } catch (const Exception &e) {
     const opd_code code = e.error()->code;
     if (code != OPD_INVALID_ARGUMENT && code != OPD_NOT_FOUND) throw;
-    throw_error(code, std::array<TextPart, 3>{as_part(side), as_part(": "), as_part(e.error()->message)},
-                e.error()->kind);
+    fail_here(*e.error());
   }
   if (!run.failure) return run;
   if (run.failure->code == OPD_CANCELLED) throw Exception(run.failure);  // the error may be from the caller's handler
-  if (run.failure->code == OPD_DEADLINE_EXCEEDED)
-    throw_error(OPD_DEADLINE_EXCEEDED,
-                std::array<TextPart, 3>{as_part(side), as_part(": "), as_part(run.failure->message)},
-                run.failure->kind);
+  if (run.failure->code == OPD_DEADLINE_EXCEEDED) fail_here(*run.failure);
   return run;
 }
 
@@ -304,7 +301,7 @@ std::string Comparison::verdict() const {
   else if (!out.empty()) out += "; before that, " + agreement_text();
   else out = (undecided_.empty() ? "no difference: " : "undecided: ") + agreement_text();
   const auto count_open = [](const std::vector<int32_t> &partners) {
-    return static_cast<size_t>(std::count(partners.begin(), partners.end(), CallMatching::kNone));
+    return static_cast<size_t>(std::ranges::count(partners, CallMatching::kNone));
   };
   const size_t of_a = count_open(matching_.of_a), of_b = count_open(matching_.of_b);
   if ((of_a || of_b) && !has_failure()) out += concat(" (without a counterpart: ", of_a, " of A, ", of_b, " of B)");

@@ -114,8 +114,7 @@ class ComparisonReport {
     }
     if (!worst || worst->has_other_shape || worst->agreement == Agreement::kUnknown) return;
     const Difference &difference = worst->difference;
-    const bool is_finite = std::isfinite(difference.worst_a) && std::isfinite(difference.worst_b);
-    if (!difference.as_bits && is_finite) {  // NaN and infinity have no distance
+    if (!difference.as_bits && difference.has_distance()) {
       number("Max Abs", difference.max_abs);
       number("Max Rel", difference.max_rel);
       if (difference.mismatches) number("Tolerance", difference.allowed);
@@ -195,7 +194,7 @@ class ComparisonReport {
       const View &arg = of_.args_[i];
       const auto is_it = [&](const View &of_b) { return is_object(of_b) && object_of(of_b) == object_of(arg); };
       const Args of_b = of_.b_args();
-      const bool is_shared = is_object(arg) && std::any_of(of_b.begin(), of_b.end(), is_it) && !try_dltensor(arg) &&
+      const bool is_shared = is_object(arg) && std::ranges::any_of(of_b, is_it) && !try_dltensor(arg) &&
                              arg.type != OPD_ARRAY && arg.type != OPD_FUNCTION && arg.type != OPD_SHAPE &&
                              !is_text(arg) && !is_bytes(arg);
       if (is_shared)

@@ -87,7 +87,7 @@ void Tolerances::set(std::string_view text, const char *option, double Tolerance
       continue;
     }
     const DLDataType dtype = parse_dtype(entry.substr(0, equals));
-    const auto known = std::find_if(own_.begin(), own_.end(), [&](const Own &own) { return same(own.dtype, dtype); });
+    const auto known = std::ranges::find_if(own_, [&](const Own &own) { return same(own.dtype, dtype); });
     double &own = (known != own_.end() ? *known : own_.emplace_back(Own{dtype})).given.*field;
     require(own < 0, "option ", option, " names ", entry.substr(0, equals), " twice: \"", text, "\"");
     own = number;

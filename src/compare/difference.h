@@ -1,5 +1,6 @@
 // Compares two tensors of the same number of elements, element by element.
 #pragma once
+#include <cmath>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -47,6 +48,7 @@ struct Difference {
   uint64_t worst = 0;
   double worst_a = 0, worst_b = 0, allowed = 0;
   bool agrees() const { return mismatches == 0; }
+  bool has_distance() const { return std::isfinite(worst_a) && std::isfinite(worst_b); }  // NaN and infinity have none
 };
 
 // `a` and `b` must be compact.

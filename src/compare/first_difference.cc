@@ -11,11 +11,7 @@ namespace opd {
 namespace {
 
 // "float32[2, 3]", without a device, which values do not have.
-std::string type_of(const Contents &contents) {
-  std::string out = dtype_name(contents.dtype);
-  append_dims(out, contents.dims);
-  return out;
-}
+std::string type_of(const Contents &contents) { return type_text(contents.dtype, contents.dims); }
 
 // The index of the element that contains the number.
 std::string index_text(uint64_t number, const Contents &contents) {
@@ -26,9 +22,7 @@ std::string index_text(uint64_t number, const Contents &contents) {
     index[i] = static_cast<int64_t>(number % size);
     number /= size;
   }
-  std::string out;
-  append_dims(out, index);
-  return out;
+  return dims_text(index);
 }
 
 std::string names_of(const RecordedRun &run, const std::vector<size_t> &calls) {
@@ -126,9 +120,8 @@ class Search {
     if (difference.as_bits && same(a.dtype, b.dtype))
       return concat(difference.mismatches, " of ", difference.numbers, " bytes of ", type_of(a), " differ");
     if (difference.as_bits) return concat(type_of(a), " in A cannot be compared with ", type_of(b), " in B");
-    const bool is_finite = std::isfinite(difference.worst_a) && std::isfinite(difference.worst_b);
     const std::string place = concat(" at ", index_text(difference.worst, a));
-    if (!is_finite)
+    if (!difference.has_distance())
       return concat(shown_number(difference.worst_b), place, ", where A has ", shown_number(difference.worst_a), "; ",
                     difference.mismatches, " of ", difference.numbers, " elements differ");
     return concat("max abs ", shown_number(difference.max_abs), " (tolerance ", shown_number(difference.allowed), ")");
@@ -182,8 +175,8 @@ class Search {
       };
       const auto fits = [&](uint32_t a_value) { return agree(a_value, b_value); };
       const bool is_of_call = b_.origin(b_value).kind == Origin::kCall,
-                 has_alike = std::any_of(of_a.values.begin(), of_a.values.end(), is_alike);
-      if (is_of_call || !has_alike || std::any_of(of_a.values.begin(), of_a.values.end(), fits)) continue;
+                 has_alike = std::ranges::any_of(of_a.values, is_alike);
+      if (is_of_call || !has_alike || std::ranges::any_of(of_a.values, fits)) continue;
       out_.cause = concat("which reads ", origin_text(b_.origin(b_value)), " of type ", type_of(b_.contents(b_value)),
                           "; no input of A agrees with it");
       return true;

@@ -147,7 +147,7 @@ bool ValueComparer::inputs_agree_in_any_order(const RecordedCall &a, const Recor
   const std::vector<uint32_t> of_b = inputs_of(b);
   if (of_a.size() != of_b.size()) return false;
   for (const uint32_t value : of_b) {
-    const auto found = std::find_if(of_a.begin(), of_a.end(), [&](uint32_t other) { return agrees(other, value); });
+    const auto found = std::ranges::find_if(of_a, [&](uint32_t other) { return agrees(other, value); });
     if (found == of_a.end()) return false;
     of_a.erase(found);
   }

@@ -8,12 +8,6 @@
 
 namespace opd {
 
-uint64_t Contents::elements() const {
-  uint64_t count = 0;
-  element_count(dims.data(), static_cast<int64_t>(dims.size()), count);
-  return count;
-}
-
 std::shared_ptr<const std::string> ValueStore::keep(const ContentsHash &hash, std::string_view bytes) {
   if (const auto found = copies_.find(hash); found != copies_.end() && *found->second == bytes) return found->second;
   if (bytes.size() > limit_ - used_) return ++num_refused_, nullptr;

@@ -2,8 +2,10 @@
 // once. If a copy does not fit, only its hash is kept, which still shows whether two values are equal bit for bit. Also
 // helpers for code that records calls through the VM's instrument.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -28,7 +30,7 @@ struct Contents {
   Ref<Tensor> live;         // instead of a copy: a parameter or constant, which programs do not usually write
   bool is_readable = true;  // false: the contents are unknown, because the device was capturing a graph
 
-  uint64_t elements() const;
+  uint64_t elements() const { return count_of(dims); }
   bool has_same_bits(const Contents &other) const { return is_readable && other.is_readable && hash == other.hash; }
 };
 
@@ -61,6 +63,32 @@ std::string_view elements_of(const Contents &contents, Ref<Tensor> &copy);
 
 inline constexpr std::string_view kAllocTensor = "vm.builtin.alloc_tensor";
 inline constexpr int kMostTuples = 16;  // limit for tuples around a value of a call; programs nest less
+
+// Pairs an instrument's data from before a call with its data from after the same call.
+// The address of the arguments identifies a call: it is the same before and after the call, and differs among calls
+// that are under way. If a foreign function calls a program and catches its error, the calls in it have no end.
+template <class Call>
+class OpenCalls {
+ public:
+  Call &begin(Args args) { return calls_.emplace_back(args.data(), Call()).second; }
+  // Returns the call, and drops those that began in it and have no end. Returns nothing for a call that began unseen.
+  std::optional<Call> end(Args args) {
+    const auto found =
+        std::find_if(calls_.rbegin(), calls_.rend(), [&](const auto &open) { return open.first == args.data(); });
+    if (found == calls_.rend()) return std::nullopt;
+    std::optional<Call> call = std::move(found->second);
+    calls_.erase(std::prev(found.base()), calls_.end());
+    return call;
+  }
+  template <class Is>
+  bool any_of(const Is &is) const {
+    return std::ranges::any_of(calls_, [&](const auto &open) { return is(open.second); });
+  }
+  void clear() { calls_.clear(); }
+
+ private:
+  std::vector<std::pair<const View *, Call>> calls_;
+};
 
 // The kernel that vm.builtin.call_tir_dyn calls; null for any other function. In `args`, the kernel is first, then its
 // arguments follow. The last item, a shape, is not one of them.

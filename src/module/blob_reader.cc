@@ -73,7 +73,7 @@ std::vector<EmbeddedModule> read_tree(ByteReader &reader) {
   const auto starts = read_numbers(reader, "the import tree's rows", kMaxModules + 1);
   if (starts.size() < 2 || starts[0] != 0) reader.bad("the import tree", "has no root");
   const auto children = read_numbers(reader, "the import tree's entries", kMaxImports);
-  if (starts.back() != children.size() || !std::is_sorted(starts.begin(), starts.end()))
+  if (starts.back() != children.size() || !std::ranges::is_sorted(starts))
     reader.bad("the import tree", "has rows that do not fit its entries");
   std::vector<EmbeddedModule> modules(starts.size() - 1);
   for (size_t i = 0; i < modules.size(); ++i)

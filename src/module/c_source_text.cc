@@ -65,7 +65,7 @@ std::vector<std::string> functions_named_in(std::string_view c_source) {
     const std::string name = code.substr(begin, at - begin);
     const size_t next = code.find_first_not_of(" \t\n", at);
     if (is_start && !name.empty() && !is_special_name(name) && next != std::string::npos && code[next] == '(' &&
-        std::find(names.begin(), names.end(), name) == names.end())
+        std::ranges::find(names, name) == names.end())
       names.push_back(name);
   }
   return names;
@@ -162,16 +162,14 @@ constexpr std::string_view kUnknownFiles[] = {
 
 bool takes_next_word(std::string_view option) {
   const auto is_it = [&](std::string_view known) { return known == option; };
-  return std::any_of(std::begin(kWithValue), std::end(kWithValue), is_it) ||
-         std::any_of(std::begin(kOfLinkerWithValue), std::end(kOfLinkerWithValue), is_it);
+  return std::ranges::any_of(kWithValue, is_it) || std::ranges::any_of(kOfLinkerWithValue, is_it);
 }
 
 void split_flags(const std::vector<std::string> &words, std::vector<std::string> &options,
                  std::vector<std::string> &libraries) {
   for (size_t i = 0; i < words.size(); ++i) {
     const std::string &word = words[i];
-    const bool is_of_linker =
-        std::find(std::begin(kOfLinkerWithValue), std::end(kOfLinkerWithValue), word) != std::end(kOfLinkerWithValue);
+    const bool is_of_linker = std::ranges::find(kOfLinkerWithValue, word) != std::end(kOfLinkerWithValue);
     const bool is_library =
         is_of_linker || word.starts_with("-l") || word.starts_with("-Wl,") || (word[0] != '-' && word[0] != '@');
     auto &group = is_library ? libraries : options;
@@ -181,8 +179,7 @@ void split_flags(const std::vector<std::string> &words, std::vector<std::string>
 }
 
 bool leads_to_unknown_files(std::string_view word) {
-  return std::any_of(std::begin(kUnknownFiles), std::end(kUnknownFiles),
-                     [&](std::string_view start) { return word.starts_with(start); });
+  return std::ranges::any_of(kUnknownFiles, [&](std::string_view start) { return word.starts_with(start); });
 }
 
 std::vector<std::string> files_named_by(const std::vector<std::string> &words) {

@@ -64,8 +64,7 @@ class Tree {
 
   // The tree for opdyno, stored beside TVM's. "" if it has none of opdyno's own modules, unless `always`.
   std::string store_own(const std::string &directory, bool always) {
-    if (!always && std::none_of(nodes_.begin(), nodes_.end(), [](const auto &node) { return is_own_kind(*node); }))
-      return {};
+    if (!always && std::ranges::none_of(nodes_, [](const auto &node) { return is_own_kind(*node); })) return {};
     return store(order_from(root_, true), true, [&](ByteWriter &out, size_t number) {
       if (is_ours(number)) {
         out.write_string(nodes_[number]->kind());
@@ -124,14 +123,14 @@ class Tree {
   // The imports in order, without repetition. Unless `whole`, opdyno's own modules are replaced by their imports.
   std::vector<size_t> imports_of(size_t number, bool whole) const {
     std::vector<size_t> all, open = direct_imports_of(number);
-    std::reverse(open.begin(), open.end());  // a stack: the last one is the next
+    std::ranges::reverse(open);  // a stack: the last one is the next
     while (!open.empty()) {
       const size_t next = open.back();
       open.pop_back();
       if (!whole && is_ours(next)) {
         const auto more = direct_imports_of(next);
         open.insert(open.end(), more.rbegin(), more.rend());
-      } else if (next != number && std::find(all.begin(), all.end(), next) == all.end()) {
+      } else if (next != number && std::ranges::find(all, next) == all.end()) {
         all.push_back(next);
       }
     }
@@ -145,7 +144,7 @@ class Tree {
     };
     if (number == root_ && root_imports_more_code_) all.push_back(kLibrary);
     if (number != kLibrary) take(*nodes_[number]);
-    else std::for_each(linked_.begin(), linked_.end(), [&](const Ref<Module> &module) { take(*module); });
+    else std::ranges::for_each(linked_, [&](const Ref<Module> &module) { take(*module); });
     if (number == kLibrary && kept_) take(*kept_);
     return all;
   }
@@ -179,7 +178,7 @@ class Tree {
         fail(OPD_UNSUPPORTED, "a module of kind ", nodes_[next == kLibrary ? open.back().number : next]->kind(),
              " lies between modules of code that become one library, which would import itself");
     }
-    std::reverse(order.begin(), order.end());
+    std::ranges::reverse(order);
     return order;
   }
 
@@ -345,7 +344,7 @@ void make_names_differ(std::vector<LinkInput> &inputs) {
     const size_t dot = std::min(input.name.rfind('.'), input.name.size());
     const std::string stem = input.name.substr(0, dot), suffix = input.name.substr(dot);
     std::string object = stem;
-    for (size_t i = 2; std::find(taken.begin(), taken.end(), object) != taken.end(); ++i) object = concat(stem, "-", i);
+    for (size_t i = 2; std::ranges::find(taken, object) != taken.end(); ++i) object = concat(stem, "-", i);
     taken.push_back(object);
     input.name = object + suffix;
   }

@@ -218,22 +218,14 @@ Ref<Module> load_source(const std::string &text, const std::string &path, const 
 
 Ref<Module> load_other(Format format, Bytes bytes, const std::string &path, const std::string &name,
                        const ModuleOptions &options) {
-  switch (format) {
-    case Format::kExecutable:
-      return load_executable(bytes, name, options);
-    case Format::kTar:
-      return load_objects(inputs_in_tar(bytes, name), path, name, options);
-    case Format::kObject:
-    case Format::kArchive: {
-      // The linker distinguishes objects from archives by suffix, which bytes from memory may lack.
-      std::string input = name;
-      const char *suffix = format == Format::kObject ? ".o" : ".a";
-      if (!input.ends_with(suffix)) input += suffix;
-      return load_objects({{input, std::string(as_text(bytes))}}, path, input, options);
-    }
-    default:
-      return load_source(std::string(as_text(bytes)), path, options);
-  }
+  if (format == Format::kExecutable) return load_executable(bytes, name, options);
+  if (format == Format::kTar) return load_objects(inputs_in_tar(bytes, name), path, name, options);
+  if (format == Format::kSource) return load_source(std::string(as_text(bytes)), path, options);
+  // The linker distinguishes objects from archives by suffix, which bytes from memory may lack.
+  std::string input = name;
+  const char *suffix = format == Format::kObject ? ".o" : ".a";
+  if (!input.ends_with(suffix)) input += suffix;
+  return load_objects({{input, std::string(as_text(bytes))}}, path, input, options);
 }
 
 }  // namespace

@@ -87,7 +87,7 @@ Ref<Function> Module::get(std::string_view name, bool query_imports) {
     names.insert(names.end(), std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
     return !query_imports;
   });
-  if (std::find(names.begin(), names.end(), name) != names.end())  // the function exists, but cannot be returned
+  if (std::ranges::find(names, name) != names.end())  // the function exists, but cannot be returned
     fail(OPD_UNSUPPORTED, "function \"", name, "\" of a program is not called by itself: a VM runs it");
   const std::string from = file();
   fail(OPD_NOT_FOUND, "the module ", from.empty() ? "" : from + " ", "of kind ", kind(), " has no function \"", name,
@@ -98,7 +98,7 @@ Ref<Function> Module::get(std::string_view name, bool query_imports) {
 Ref<Function> Module::entry() {
   if (auto own = find(kEntryName)) return own;
   const auto names = names_known() ? list() : std::vector<std::string>();
-  if (std::find(names.begin(), names.end(), kEntryName) != names.end())
+  if (std::ranges::find(names, kEntryName) != names.end())
     fail(OPD_UNSUPPORTED, "the entry function of a module of kind ", kind(), " is not called by itself: a VM runs it");
   if (auto found = find_with_imports(kEntryName)) return found;
   const std::string from = file();
@@ -141,11 +141,9 @@ void save_module(Module &module, const std::string &path, std::string format) {
     for (const auto &known : formats)
       if (path.ends_with("." + known)) format = known;
   }
-  if (std::find(formats.begin(), formats.end(), format) == formats.end()) {
-    std::string known;
-    for (const auto &name : formats) known += concat(known.empty() ? "" : ", ", name);
-    fail(OPD_UNSUPPORTED, "a module of kind ", module.kind(), " is not saved as \"", format, "\"; it offers ", known);
-  }
+  if (std::ranges::find(formats, format) == formats.end())
+    fail(OPD_UNSUPPORTED, "a module of kind ", module.kind(), " is not saved as \"", format, "\"; it offers ",
+         listed(formats));
   replace_file(path, module.save(format));
 }
 

@@ -66,7 +66,7 @@ class TarReader {
     std::string long_name;
     while (!in_.at_end()) {
       const Bytes header = in_.take(kBlock, "a header");
-      if (std::all_of(header.begin(), header.end(), [](uint8_t b) { return b == 0; })) break;
+      if (std::ranges::all_of(header, [](uint8_t b) { return b == 0; })) break;
       check(header);
       uint64_t size = number(header, kSize);
       const char type = static_cast<char>(header[kTypeAt]);

@@ -51,11 +51,7 @@ std::string Md5::finish() {
   uint8_t length[8];
   std::memcpy(length, &bits, 8);
   add({length, 8});
-  std::string hex;
-  for (const uint32_t word : state_)
-    for (int shift = 0; shift < 32; shift += 8)
-      for (const int half : {4, 0}) hex += "0123456789abcdef"[word >> (shift + half) & 15];
-  return hex;
+  return hex({reinterpret_cast<const uint8_t *>(state_.data()), sizeof state_});
 }
 
 }  // namespace opd

@@ -24,7 +24,7 @@ class HeaderParser {
     while (!accept('}')) {
       const size_t place = skip_space();
       const std::string_view key = string();
-      if (std::find(seen.begin(), seen.end(), key) != seen.end()) bad(place, concat("repeats the key '", key, "'"));
+      if (std::ranges::find(seen, key) != seen.end()) bad(place, concat("repeats the key '", key, "'"));
       seen.push_back(key);
       expect(':');
       if (key == "descr") header.dtype = dtype();
@@ -116,7 +116,7 @@ class HeaderParser {
     if (text[0] == '>' && bytes != 1)
       refuse("which is big-endian; convert it by array.astype(array.dtype.newbyteorder('<'))");
     const auto any_of = [&](std::initializer_list<uint32_t> sizes) {
-      return sized && std::find(sizes.begin(), sizes.end(), bytes) != sizes.end();
+      return sized && std::ranges::find(sizes, bytes) != sizes.end();
     };
     const auto bits = static_cast<uint8_t>(bytes * 8);
     if (text[1] == 'b' && any_of({1})) return {kDLBool, 8, 1};
@@ -195,13 +195,11 @@ NpyHeader read_npy_header(Bytes front, uint64_t file_size, const char *what) {
   const size_t begin = in.offset();
   NpyHeader header = HeaderParser(as_text(in.take(size, ".npy header")), what, begin).parse();
   header.size = in.offset();
-  uint64_t count = 0;
-  if (!element_count(header.dims.data(), static_cast<int64_t>(header.dims.size()), count) ||
-      !data_bytes(count, header.dtype, header.bytes))
+  if (!compact_bytes(header.dims, header.dtype, header.bytes))
     in.bad(".npy array", "has a shape whose size exceeds 64 bits");
   if (const uint64_t rest = file_size - header.size; header.bytes != rest)
     in.bad(".npy array", concat("takes ", header.bytes, " bytes, but ", rest, " follow the header"));
-  header.column_major = header.column_major && header.dims.size() > 1 && count > 1;
+  header.column_major = header.column_major && header.dims.size() > 1 && count_of(header.dims) > 1;
   return header;
 }
 

@@ -119,10 +119,8 @@ class SafetensorsReader {
   }
 
   void check_size(StoredTensor &stored, const cJSON *shape) const {
-    uint64_t count = 0;
-    if (!element_count(stored.dims.data(), static_cast<int64_t>(stored.dims.size()), count) ||
-        !data_bytes(count, stored.dtype, stored.bytes))
-      json_.bad(shape, "has a size that exceeds 64 bits");
+    if (!compact_bytes(stored.dims, stored.dtype, stored.bytes)) json_.bad(shape, "has a size that exceeds 64 bits");
+    const uint64_t count = count_of(stored.dims);
     if (count % 8 * stored.dtype.bits % 8)
       json_.bad(shape,
                 concat("has ", count, " elements of ", dtype_name(stored.dtype), ", which do not fill whole bytes"));
@@ -130,8 +128,9 @@ class SafetensorsReader {
 
   // Checks that every byte belongs to exactly one tensor, as the format requires.
   void check_cover() {
-    std::sort(extents_.begin(), extents_.end(),
-              [](const Extent &a, const Extent &b) { return a.begin != b.begin ? a.begin < b.begin : a.end < b.end; });
+    std::ranges::sort(extents_, [](const Extent &a, const Extent &b) {
+      return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
+    });
     uint64_t end = 0;
     for (const Extent &extent : extents_) {
       if (extent.begin != end)
@@ -156,12 +155,6 @@ std::string_view type_name(DLDataType dtype, uint64_t count) {
     if (same(type.dtype, dtype) && count % 8 * dtype.bits % 8 == 0) return type.name;
   fail(OPD_UNSUPPORTED, "a .safetensors file cannot hold ", count, " elements of ", dtype_name(dtype),
        "; a TVM param dict can");
-}
-
-uint64_t count_of(std::span<const int64_t> dims) {
-  uint64_t count = 0;
-  element_count(dims.data(), static_cast<int64_t>(dims.size()), count);
-  return count;
 }
 
 }  // namespace

@@ -7,17 +7,11 @@ namespace {
 
 constexpr uint64_t kTensorMagic = 0xDD5E40F096B4A13F;
 
-struct Header {
-  DLDataType dtype{};
-  std::vector<int64_t> dims;
-  uint64_t bytes = 0;   // compact size of the elements
-  uint64_t stored = 0;  // their size in the file, at least `bytes`
-};
-
 // TVM states at least one byte per element, even if it stores fewer.
 uint64_t stated_bytes(DLDataType dtype, uint64_t count) { return (uint64_t{dtype.bits} + 7) / 8 * count; }
-// Reads a header and checks that the elements follow it.
-Header read_header(ByteReader &in) {
+
+// Reads a header and checks that the elements follow it. `stored`: their size in the file, at least `bytes`.
+StoredTensor read_header(ByteReader &in, uint64_t &stored) {
   if (in.read<uint64_t>("tensor magic number") != kTensorMagic) in.bad("tensor", "does not follow its magic number");
   in.read<uint64_t>("tensor header");
   const auto device_type = in.read<int32_t>("tensor device");
@@ -25,7 +19,7 @@ Header read_header(ByteReader &in) {
   if (device_type != kDLCPU)
     in.bad("tensor device", concat("has type ", device_type, "; files hold tensors of the CPU, 1"));
   const auto ndim = in.read<int32_t>("tensor rank");
-  Header header;
+  StoredTensor header;
   header.dtype = in.read<DLDataType>("tensor dtype");
   const DLDataType dtype = header.dtype;
   if (dtype.bits == 0 || static_cast<int16_t>(dtype.lanes) <= 0)  // a negative number marks scalable vectors
@@ -38,12 +32,11 @@ Header read_header(ByteReader &in) {
   if (!element_count(header.dims.data(), ndim, count) || !data_bytes(count, dtype, header.bytes) ||
       count > UINT64_MAX / 64)
     in.bad("tensor shape", "has a negative or too large size");
-  header.stored = in.read<uint64_t>("tensor size");
-  if (header.stored < header.bytes || (header.stored != stated_bytes(dtype, count) && header.stored != header.bytes))
-    in.bad("tensor size", concat("is ", header.stored, " bytes, but ", count, " elements of ", dtype_name(dtype),
-                                 " take ", header.bytes));
-  if (header.stored > in.remaining())
-    in.bad("tensor data", concat("needs ", header.stored, " bytes, ", in.remaining(), " remain"));
+  stored = in.read<uint64_t>("tensor size");
+  if (stored < header.bytes || (stored != stated_bytes(dtype, count) && stored != header.bytes))
+    in.bad("tensor size",
+           concat("is ", stored, " bytes, but ", count, " elements of ", dtype_name(dtype), " take ", header.bytes));
+  if (stored > in.remaining()) in.bad("tensor data", concat("needs ", stored, " bytes, ", in.remaining(), " remain"));
   return header;
 }
 
@@ -65,15 +58,17 @@ std::string tensor_header(const DLTensor &tensor) {
 }
 
 StoredTensor read_stored_tensor(ByteReader &in, const Ref<ByteSource> &source) {
-  Header header = read_header(in);
-  const size_t offset = in.offset();
-  in.take(header.stored, "tensor data");
-  return {header.dtype, std::move(header.dims), header.bytes, source, offset, {}};
+  uint64_t stored = 0;
+  StoredTensor tensor = read_header(in, stored);
+  tensor.source = source, tensor.offset = in.offset();
+  in.take(stored, "tensor data");
+  return tensor;
 }
 
 Ref<Tensor> read_tensor(ByteReader &in) {
-  const Header header = read_header(in);
-  const Bytes data = in.take(header.stored, "tensor data");
+  uint64_t stored = 0;
+  const StoredTensor header = read_header(in, stored);
+  const Bytes data = in.take(stored, "tensor data");
   auto tensor = make_tensor(header.dims, header.dtype, kHost, MemoryUse::kParameter);
   if (header.bytes) std::memcpy(tensor->dl.data, data.data(), header.bytes);
   return tensor;

@@ -124,10 +124,8 @@ class CacheReader {
     const cJSON *shape = list(tensor, "shape");
     for (const cJSON *item = shape->child; item; item = item->next)
       stored.dims.push_back(static_cast<int64_t>(number(item)));
-    uint64_t count = 0;
     if (static_cast<int16_t>(stored.dtype.lanes) <= 0 || stored.dtype.bits == 0 ||
-        !element_count(stored.dims.data(), static_cast<int64_t>(stored.dims.size()), count) ||
-        !data_bytes(count, stored.dtype, stored.bytes))
+        !compact_bytes(stored.dims, stored.dtype, stored.bytes))
       json_.bad(shape, concat("has a size of \"", dtype, "\" elements that is not known or exceeds 64 bits"));
     const bool halved = format == "f32-to-bf16" && same(stored.dtype, {kDLFloat, 32, 1});
     if (format != "raw" && format != "f32-to-bf16")
@@ -147,7 +145,7 @@ class CacheReader {
 
   // Tensors must not overlap: a write to one would change another.
   void check_overlap(std::vector<Extent> &extents) const {
-    std::sort(extents.begin(), extents.end(), [](const Extent &a, const Extent &b) { return a.begin < b.begin; });
+    std::ranges::sort(extents, {}, &Extent::begin);
     for (size_t i = 1; i < extents.size(); ++i)
       if (extents[i].begin < extents[i - 1].end)
         json_.bad(extents[i].where,

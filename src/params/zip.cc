@@ -139,7 +139,7 @@ class DirectoryReader {
   void check_overlap(const std::vector<ZipEntry> &entries) const {
     std::vector<const ZipEntry *> order;
     for (const ZipEntry &entry : entries) order.push_back(&entry);
-    std::sort(order.begin(), order.end(), [](const ZipEntry *a, const ZipEntry *b) { return a->begin < b->begin; });
+    std::ranges::sort(order, {}, &ZipEntry::begin);
     for (size_t i = 1; i < order.size(); ++i)
       if (order[i]->begin < order[i - 1]->offset + order[i - 1]->packed)
         bad(order[i]->begin,

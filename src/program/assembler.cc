@@ -393,9 +393,8 @@ class Assembler {
     lexer_.expect(",");
     const Token data = lexer_.expect(Token::kNumber, "the elements' bytes as 0x…");
     lexer_.expect(")");
-    uint64_t count = 0, bytes = 0;
-    const bool sized =
-        element_count(dims.data(), static_cast<int64_t>(dims.size()), count) && data_bytes(count, dtype, bytes);
+    uint64_t bytes = 0;
+    const bool sized = compact_bytes(dims, dtype, bytes);
     const std::string_view digits = data.text.starts_with("0x") ? data.text.substr(2) : std::string_view();
     if (!sized || digits.size() / 2 != bytes || digits.size() % 2)
       AssemblyLexer::bad(data, concat(digits.size() / 2, " bytes are given for a tensor of ", bytes));

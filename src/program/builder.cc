@@ -18,16 +18,9 @@ std::string constant_key(const View &value) {
 }
 
 void check_constant(const View &value) {
-  switch (value.type) {
-    case OPD_TENSOR:
-    case OPD_SHAPE:
-    case OPD_INT:
-    case OPD_FLOAT:
-    case OPD_DTYPE:
-      return;
-    default:
-      if (!is_text(value)) fail_type("a constant", "a tensor, shape, string, int, float or dtype", value);
-  }
+  constexpr int32_t kTypes[] = {OPD_TENSOR, OPD_SHAPE, OPD_INT, OPD_FLOAT, OPD_DTYPE};
+  if (!is_text(value) && !std::ranges::count(kTypes, value.type))
+    fail_type("a constant", "a tensor, shape, string, int, float or dtype", value);
 }
 
 }  // namespace

@@ -32,12 +32,6 @@ std::string name_text(std::string_view name) {
   return out;
 }
 
-void append_dims_list(std::string &out, std::span<const int64_t> dims) {
-  out += '(';
-  for (size_t i = 0; i < dims.size(); ++i) out += concat(i ? ", " : "", dims[i]);
-  out += ')';
-}
-
 void append_double(std::string &out, double value) {
   if (!std::isnan(value)) return append(out, value);
   char digits[17];
@@ -47,25 +41,17 @@ void append_double(std::string &out, double value) {
 
 void append_constant(std::string &out, const View &v) {
   if (is_text(v)) return append_quoted(out, as_text(v, "constant"));
-  switch (v.type) {
-    case OPD_SHAPE:
-      out += "shape";
-      return append_dims_list(out, static_cast<Shape *>(object_of(v))->dims());
-    case OPD_DTYPE:
-      return append(out, concat("dtype(", name_text(dtype_name(v.u.dtype)), ")"));
-    case OPD_FLOAT:
-      out += "f64(";
-      append_double(out, v.u.float64);
-      return append(out, ')');
-    case OPD_TENSOR: {
-      const DLTensor &t = static_cast<Tensor *>(object_of(v))->dl;
-      out += concat("tensor(", name_text(dtype_name(t.dtype)), ", ");
-      append_dims_list(out, dims_of(t));
-      return append(out, concat(", 0x", hex({reinterpret_cast<const uint8_t *>(data_of(t)), bytes_of(t)}), ")"));
-    }
-    default:
-      return append(out, concat("i64(", v.u.int64, ")"));
+  if (const auto *shape = try_as<Shape>(v)) return append(out, concat("shape(", listed(shape->dims()), ")"));
+  if (v.type == OPD_DTYPE) return append(out, concat("dtype(", name_text(dtype_name(v.u.dtype)), ")"));
+  if (v.type == OPD_FLOAT) {
+    out += "f64(";
+    append_double(out, v.u.float64);
+    return append(out, ')');
   }
+  if (v.type != OPD_TENSOR) return append(out, concat("i64(", v.u.int64, ")"));
+  const DLTensor &t = static_cast<Tensor *>(object_of(v))->dl;
+  out += concat("tensor(", name_text(dtype_name(t.dtype)), ", (", listed(dims_of(t)), "), 0x",
+                hex({reinterpret_cast<const uint8_t *>(data_of(t)), bytes_of(t)}), ")");
 }
 
 class Disassembler {
@@ -136,39 +122,23 @@ class Disassembler {
 
   void instruction(const FunctionInfo &f, int64_t pc) {
     const Instruction in = x_.instruction(static_cast<size_t>(pc));
-    out_ += "  ";
-    switch (in.op) {
-      case Opcode::kCall: {
-        if (in.reg < kVoidRegister) out_ += concat(reg(in.reg), " = ");
-        out_ += concat("call ", name_text(x_.functions[static_cast<size_t>(in.target)].name), "(");
-        for (size_t i = 0; i < in.args.size(); ++i) out_ += concat(i ? ", " : "", operand({in.args[i]}));
-        out_ += ")\n";
-        break;
-      }
-      case Opcode::kRet:
-        out_ += concat("ret ", reg(in.reg), "\n");
-        break;
-      case Opcode::kGoto:
-        out_ += concat("goto L", pc + in.target - f.start, "\n");
-        break;
-      case Opcode::kIf:
-        out_ += concat("if ", reg(in.reg), " else L", pc + in.target - f.start, "\n");
-        break;
-    }
+    const auto target = [&] { return concat("L", pc + in.target - f.start, "\n"); };
+    if (in.op == Opcode::kRet) out_ += concat("  ret ", reg(in.reg), "\n");
+    if (in.op == Opcode::kGoto) out_ += concat("  goto ", target());
+    if (in.op == Opcode::kIf) out_ += concat("  if ", reg(in.reg), " else ", target());
+    if (in.op != Opcode::kCall) return;
+    out_ += in.reg < kVoidRegister ? concat("  ", reg(in.reg), " = call ") : "  call ";
+    std::vector<std::string> args;
+    for (const int64_t word : in.args) args.push_back(operand({word}));
+    out_ += concat(name_text(x_.functions[static_cast<size_t>(in.target)].name), "(", listed(args), ")\n");
   }
 
   std::string operand(Operand operand) const {
     const int64_t value = operand.value();
-    switch (operand.kind()) {
-      case Operand::kRegister:
-        return reg(value);
-      case Operand::kImmediate:
-        return concat(value);
-      case Operand::kConstant:
-        return constants_[static_cast<size_t>(value)];
-      default:
-        return concat("@", name_text(x_.functions[static_cast<size_t>(value)].name));
-    }
+    if (operand.kind() == Operand::kRegister) return reg(value);
+    if (operand.kind() == Operand::kImmediate) return concat(value);
+    if (operand.kind() == Operand::kConstant) return constants_[static_cast<size_t>(value)];
+    return concat("@", name_text(x_.functions[static_cast<size_t>(value)].name));
   }
 
   const Executable &x_;

@@ -12,12 +12,7 @@
 namespace opd {
 namespace {
 
-template <class List>
-std::string joined(const List &names) {
-  std::string out;
-  for (const auto &name : names) out += concat(out.empty() ? "" : ", ", name);
-  return out.empty() ? "none" : out;
-}
+std::string list_of(const std::vector<std::string_view> &names) { return names.empty() ? "none" : listed(names); }
 
 // Returns a Python literal. Bytes that are not UTF-8 are written as Python's "surrogateescape" decodes them.
 std::string quoted(std::string_view text) {
@@ -72,28 +67,16 @@ ib = relax.ExecBuilder()
 
   static std::string literal(const View &v) {
     if (is_text(v)) return quoted(as_text(v, "constant"));
-    switch (v.type) {
-      case OPD_SHAPE:
-        return concat("tvm.runtime.ShapeTuple([", dims_text(static_cast<Shape *>(object_of(v))->dims()), "])");
-      case OPD_DTYPE:
-        return concat("tvm.DataType(", quoted(dtype_name(v.u.dtype)), ")");
-      case OPD_FLOAT:
-        if (std::isfinite(v.u.float64)) return concat("float(", quoted(concat(v.u.float64)), ")");
-        return std::isnan(v.u.float64) ? "float(\"nan\")" : v.u.float64 > 0 ? "float(\"inf\")" : "float(\"-inf\")";
-      case OPD_TENSOR: {
-        const DLTensor &t = static_cast<Tensor *>(object_of(v))->dl;
-        return concat("tensor(", quoted(dtype_name(t.dtype)), ", [", dims_text(dims_of(t)), "], bytes.fromhex(\"",
-                      hex({reinterpret_cast<const uint8_t *>(data_of(t)), bytes_of(t)}), "\"))");
-      }
-      default:
-        return concat(v.u.int64);
+    if (const auto *shape = try_as<Shape>(v)) return concat("tvm.runtime.ShapeTuple([", listed(shape->dims()), "])");
+    if (v.type == OPD_DTYPE) return concat("tvm.DataType(", quoted(dtype_name(v.u.dtype)), ")");
+    if (v.type == OPD_FLOAT) {
+      if (std::isfinite(v.u.float64)) return concat("float(", quoted(concat(v.u.float64)), ")");
+      return std::isnan(v.u.float64) ? "float(\"nan\")" : v.u.float64 > 0 ? "float(\"inf\")" : "float(\"-inf\")";
     }
-  }
-
-  static std::string dims_text(std::span<const int64_t> dims) {
-    std::string out;
-    for (size_t i = 0; i < dims.size(); ++i) out += concat(i ? ", " : "", dims[i]);
-    return out;
+    if (v.type != OPD_TENSOR) return concat(v.u.int64);
+    const DLTensor &t = static_cast<Tensor *>(object_of(v))->dl;
+    return concat("tensor(", quoted(dtype_name(t.dtype)), ", [", listed(dims_of(t)), "], bytes.fromhex(\"",
+                  hex({reinterpret_cast<const uint8_t *>(data_of(t)), bytes_of(t)}), "\"))");
   }
 
   void body(const FunctionInfo &f) {
@@ -108,23 +91,14 @@ ib = relax.ExecBuilder()
   }
 
   void instruction(const Instruction &in) {
-    switch (in.op) {
-      case Opcode::kCall: {
-        out_ += concat("    ib.emit_call(", quoted(x_.functions[static_cast<size_t>(in.target)].name), ", args=[");
-        for (size_t i = 0; i < in.args.size(); ++i) out_ += concat(i ? ", " : "", operand({in.args[i]}));
-        out_ += in.reg < kVoidRegister ? concat("], dst=", reg(in.reg), ")\n") : "])\n";
-        break;
-      }
-      case Opcode::kRet:
-        out_ += concat("    ib.emit_ret(", reg(in.reg), ")\n");
-        break;
-      case Opcode::kGoto:
-        out_ += concat("    ib.emit_goto(", in.target, ")\n");
-        break;
-      case Opcode::kIf:
-        out_ += concat("    ib.emit_if(", reg(in.reg), ", ", in.target, ")\n");
-        break;
-    }
+    if (in.op == Opcode::kRet) out_ += concat("    ib.emit_ret(", reg(in.reg), ")\n");
+    if (in.op == Opcode::kGoto) out_ += concat("    ib.emit_goto(", in.target, ")\n");
+    if (in.op == Opcode::kIf) out_ += concat("    ib.emit_if(", reg(in.reg), ", ", in.target, ")\n");
+    if (in.op != Opcode::kCall) return;
+    std::vector<std::string> args;
+    for (const int64_t word : in.args) args.push_back(operand({word}));
+    out_ += concat("    ib.emit_call(", quoted(x_.functions[static_cast<size_t>(in.target)].name), ", args=[",
+                   listed(args), "]", in.reg < kVoidRegister ? concat(", dst=", reg(in.reg)) : "", ")\n");
   }
 
   static std::string reg(int64_t r) {
@@ -133,16 +107,10 @@ ib = relax.ExecBuilder()
   }
 
   std::string operand(Operand operand) const {
-    switch (operand.kind()) {
-      case Operand::kRegister:
-        return reg(operand.value());
-      case Operand::kImmediate:
-        return concat("ib.imm(", operand.value(), ")");
-      case Operand::kConstant:
-        return concat("c[", operand.value(), "]");
-      default:
-        return concat("ib.f(", quoted(x_.functions[static_cast<size_t>(operand.value())].name), ")");
-    }
+    if (operand.kind() == Operand::kRegister) return reg(operand.value());
+    if (operand.kind() == Operand::kImmediate) return concat("ib.imm(", operand.value(), ")");
+    if (operand.kind() == Operand::kConstant) return concat("c[", operand.value(), "]");
+    return concat("ib.f(", quoted(x_.functions[static_cast<size_t>(operand.value())].name), ")");
   }
 
   const Executable &x_;
@@ -169,9 +137,9 @@ std::string Executable::to_stats() const {
   const SectionSizes sizes = section_sizes();
   const auto &[packed, bytecode, compiled] = names;
   std::string out = "VM program:\n";
-  out += concat("  bytecode functions (", bytecode.size(), "): ", joined(bytecode), "\n");
-  out += concat("  compiled functions (", compiled.size(), "): ", joined(compiled), "\n");
-  out += concat("  packed functions (", packed.size(), "): ", joined(packed), "\n");
+  out += concat("  bytecode functions (", bytecode.size(), "): ", list_of(bytecode), "\n");
+  out += concat("  compiled functions (", compiled.size(), "): ", list_of(compiled), "\n");
+  out += concat("  packed functions (", packed.size(), "): ", list_of(packed), "\n");
   out += concat("  instructions (", offsets.size(), "): ", opcodes[1], " call, ", opcodes[2], " ret, ", opcodes[3],
                 " goto, ", opcodes[4], " if; ", sizes.code, " bytes\n");
   out += concat("  constants (", constants.size(), "): ", sizes.constants, " bytes, of which the data of tensors ",

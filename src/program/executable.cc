@@ -17,10 +17,9 @@ const FunctionInfo &Executable::get(std::string_view name) const {
 
 void Executable::fail_missing(std::string_view name) const {
   const auto names = program_functions();
-  std::string all;
-  for (size_t i = 0; i < names.size() && i < 20; ++i) all += concat(i ? ", " : "", names[i]);
+  const std::string first = listed(std::span(names).first(std::min<size_t>(names.size(), 20)));
   fail(OPD_NOT_FOUND, "the program has no function \"", name, "\".", suggestion(name, names),
-       " It has: ", all.empty() ? "none" : all, ".");
+       " It has: ", first.empty() ? "none" : first, ".");
 }
 
 std::vector<std::string> Executable::program_functions() const {

@@ -35,48 +35,37 @@ FunctionInfo read_function(ByteReader &in) {
   return function;
 }
 
+std::vector<int64_t> read_words(ByteReader &in, const char *section) {
+  const auto count = in.read_count(8, section);
+  std::vector<int64_t> words(count);
+  const Bytes bytes = in.take(count * 8, section);
+  if (count) std::memcpy(words.data(), bytes.data(), bytes.size());
+  return words;
+}
+
+void write_words(ByteWriter &out, std::span<const int64_t> words) {
+  out.write<uint64_t>(words.size());
+  out.write_bytes(words.data(), words.size_bytes());
+}
+
 Value read_constant(ByteReader &in, int32_t kind) {
-  switch (kind) {
-    case OPD_SHAPE: {
-      const auto count = in.read_count(8, "shape constant");
-      int64_t *dims;
-      auto shape = Shape::make_uninitialised(count, dims);
-      const Bytes bytes = in.take(count * 8, "shape constant");
-      if (count) std::memcpy(dims, bytes.data(), bytes.size());
-      return Value(std::move(shape));
-    }
-    case OPD_STRING:
-      return Value(in.read_string("string constant"));
-    case OPD_INT:
-      return Value(in.read<int64_t>("int constant"));
-    case OPD_FLOAT:
-      return Value(in.read<double>("float constant"));
-    case OPD_DTYPE:
-      return Value(in.read<DLDataType>("dtype constant"));
-    default:
-      in.bad("constant kind", concat("is ", kind, ", which no known TVM release writes"));
-  }
+  if (kind == OPD_SHAPE) return Value(Shape::make(read_words(in, "shape constant")));
+  if (kind == OPD_STRING) return Value(in.read_string("string constant"));
+  if (kind == OPD_INT) return Value(in.read<int64_t>("int constant"));
+  if (kind == OPD_FLOAT) return Value(in.read<double>("float constant"));
+  if (kind == OPD_DTYPE) return Value(in.read<DLDataType>("dtype constant"));
+  in.bad("constant kind", concat("is ", kind, ", which no known TVM release writes"));
 }
 
 void write_constant(ByteWriter &out, const View &constant) {
   const bool text = is_text(constant);
   out.write<int32_t>(text ? int32_t{OPD_STRING} : constant.type);
   if (text) return out.write_string(as_text(constant, "constant"));
-  switch (constant.type) {
-    case OPD_TENSOR:
-      return write_tensor(out, static_cast<Tensor *>(object_of(constant))->dl);
-    case OPD_SHAPE: {
-      const auto dims = static_cast<Shape *>(object_of(constant))->dims();
-      out.write<uint64_t>(dims.size());
-      return out.write_bytes(dims.data(), dims.size_bytes());
-    }
-    case OPD_FLOAT:
-      return out.write(constant.u.float64);
-    case OPD_DTYPE:
-      return out.write(constant.u.dtype);
-    default:
-      return out.write(constant.u.int64);
-  }
+  if (constant.type == OPD_TENSOR) return write_tensor(out, static_cast<Tensor *>(object_of(constant))->dl);
+  if (const auto *shape = try_as<Shape>(constant)) return write_words(out, shape->dims());
+  if (constant.type == OPD_FLOAT) return out.write(constant.u.float64);
+  if (constant.type == OPD_DTYPE) return out.write(constant.u.dtype);
+  out.write(constant.u.int64);
 }
 
 constexpr size_t kWorthMapping = 64 << 10;
@@ -208,32 +197,13 @@ std::vector<Value> read_constants(ByteReader &in, Bytes all, Ref<Object> *derive
   return constants;
 }
 
-std::vector<int64_t> read_words(ByteReader &in, const char *section) {
-  const auto count = in.read_count(8, section);
-  std::vector<int64_t> words(count);
-  const Bytes bytes = in.take(count * 8, section);
-  if (count) std::memcpy(words.data(), bytes.data(), bytes.size());
-  return words;
-}
-
-void write_words(ByteWriter &out, const std::vector<int64_t> &words) {
-  out.write<uint64_t>(words.size());
-  out.write_bytes(words.data(), words.size() * 8);
-}
-
 // Returns the number of bytes that write_constant() adds.
 uint64_t constant_bytes(const View &constant) {
   if (is_text(constant)) return 12 + as_text(constant, "constant").size();
-  switch (constant.type) {
-    case OPD_TENSOR: {
-      const DLTensor &tensor = static_cast<Tensor *>(object_of(constant))->dl;
-      return 4 + 16 + 8 + 4 + 4 + 8 * static_cast<uint64_t>(tensor.ndim) + 8 + bytes_of(tensor);
-    }
-    case OPD_SHAPE:
-      return 12 + static_cast<Shape *>(object_of(constant))->dims().size_bytes();
-    default:
-      return 4 + (constant.type == OPD_DTYPE ? 4 : 8);
-  }
+  if (const auto *shape = try_as<Shape>(constant)) return 12 + shape->dims().size_bytes();
+  if (constant.type != OPD_TENSOR) return 4 + (constant.type == OPD_DTYPE ? 4 : 8);
+  const DLTensor &tensor = static_cast<Tensor *>(object_of(constant))->dl;
+  return 4 + 16 + 8 + 4 + 4 + 8 * static_cast<uint64_t>(tensor.ndim) + 8 + bytes_of(tensor);
 }
 
 }  // namespace

@@ -93,12 +93,15 @@ class TypeReader {
     }
   }
 
+  // null if the argument is absent or no constant
+  const View *constant(Args args, size_t i) const {
+    if (i >= args.size() || Operand{args[i]}.kind() != Operand::kConstant) return nullptr;
+    return &x_.constants[static_cast<size_t>(Operand{args[i]}.value())].view();
+  }
+
   void read_dtype(Args args, size_t i, ValueType &type) const {
-    if (i >= args.size()) return;
-    const Operand operand{args[i]};
-    if (operand.kind() != Operand::kConstant) return;
-    const View &v = x_.constants[static_cast<size_t>(operand.value())];
-    if (v.type == OPD_DTYPE) type.dtype = dtype_name(v.u.dtype);
+    const View *v = constant(args, i);
+    if (v && v->type == OPD_DTYPE) type.dtype = dtype_name(v->u.dtype);
   }
 
   void set_rank(int64_t rank, ValueType &type) const {
@@ -119,12 +122,9 @@ class TypeReader {
 
   // -1 if unknown
   int64_t integer(Args args, size_t i) const {
-    if (i >= args.size()) return -1;
-    const Operand operand{args[i]};
-    if (operand.kind() == Operand::kImmediate) return operand.value();
-    if (operand.kind() != Operand::kConstant) return -1;
-    const View &v = x_.constants[static_cast<size_t>(operand.value())];
-    return v.type == OPD_INT ? v.u.int64 : -1;
+    if (i < args.size() && Operand{args[i]}.kind() == Operand::kImmediate) return Operand{args[i]}.value();
+    const View *v = constant(args, i);
+    return v && v->type == OPD_INT ? v->u.int64 : -1;
   }
 
   // ---- the types of the returned registers
@@ -169,16 +169,11 @@ class TypeReader {
   ValueType of_operand(Args args, size_t i, int depth) {
     if (i >= args.size()) return {};
     const Operand operand{args[i]};
+    if (operand.kind() == Operand::kRegister) return of_register(operand.value(), depth);
     ValueType type;
-    switch (operand.kind()) {
-      case Operand::kRegister:
-        return of_register(operand.value(), depth);
-      case Operand::kConstant:
-        return --budget_ < 0 ? type : of_constant(operand.value());
-      default:
-        type.kind = operand.kind() == Operand::kImmediate ? "int" : "function";
-        return type;
-    }
+    if (operand.kind() == Operand::kConstant) return --budget_ < 0 ? type : of_constant(operand.value());
+    type.kind = operand.kind() == Operand::kImmediate ? "int" : "function";
+    return type;
   }
 
   ValueType of_call(const Instruction &call, int depth) {
@@ -251,16 +246,10 @@ class TypeReader {
 
 const char *constant_kind(const View &constant) {
   if (is_text(constant)) return "string";
-  switch (constant.type) {
-    case OPD_TENSOR:
-      return "tensor";
-    case OPD_SHAPE:
-      return "shape";
-    case OPD_DTYPE:
-      return "dtype";
-    default:
-      return constant.type == OPD_FLOAT ? "float" : "int";
-  }
+  if (constant.type == OPD_TENSOR) return "tensor";
+  if (constant.type == OPD_SHAPE) return "shape";
+  if (constant.type == OPD_DTYPE) return "dtype";
+  return constant.type == OPD_FLOAT ? "float" : "int";
 }
 
 std::vector<FunctionTypes> types_of(const Executable &executable, std::span<const FunctionInfo> functions) {

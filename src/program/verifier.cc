@@ -77,7 +77,7 @@ class Verifier {
     const auto holds_nul = [](const std::string &name) {
       return name.find('\0') != std::string::npos;
     };  // not a C string
-    if (holds_nul(f.name) || std::any_of(f.param_names.begin(), f.param_names.end(), holds_nul))
+    if (holds_nul(f.name) || std::ranges::any_of(f.param_names, holds_nul))
       // c_str() cuts the name at the NUL byte, where the message would otherwise end
       bad("function ", f.name.c_str(), " or one of its parameters has a NUL byte in its name");
     if (f.kind == FunctionKind::kPacked) return;

@@ -50,14 +50,14 @@ std::vector<std::string> host_functions_of(const Vm &vm) {
   for (const FunctionInfo &info : vm.executable().functions) {
     if (info.kind != FunctionKind::kPacked || is_of_library(info.name)) continue;
     const auto imports = vm.module()->imports();
-    const bool is_of_program = std::any_of(imports.begin(), imports.end(), [&info](const Ref<Module> &import) {
-      return import->find_with_imports(info.name);
+    const bool is_of_program = std::ranges::any_of(imports, [&info](const Ref<Module> &import) {
+      return static_cast<bool>(import->find_with_imports(info.name));
     });
     if (is_of_program) continue;
     const Ref<Function> function = find_function(info.name);
     if (info.name == kCallPyFunc || (function && !is_builtin(info.name, *function))) names.push_back(info.name);
   }
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   return names;
 }
 
@@ -78,11 +78,6 @@ std::vector<Value> Playback::make_args(Vm &vm) {
     }
   args_made_ = maker_->mark();
   return args;
-}
-
-bool Playback::offers(std::string_view name) const {
-  const auto &names = capture_.call.host_functions;
-  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 Value Playback::play(const std::string &name, Args args) {

@@ -1,5 +1,6 @@
 // Host functions that a program calls: finds them, and replaces them by their captured results.
 #pragma once
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -29,7 +30,7 @@ class Playback {
   // Makes the call's arguments; once, before anything is played. `vm` must outlive this object and has the functions
   // that they name.
   std::vector<Value> make_args(Vm &vm);
-  bool offers(std::string_view name) const;
+  bool offers(std::string_view name) const { return std::ranges::count(capture_.call.host_functions, name) > 0; }
   Value play(const std::string &name, Args args);  // throws the function's captured error
   void rewind() { next_ = 0, maker_->rewind(args_made_); }
   const std::string &raised() const { return raised_; }    // the function that raised the last error; "": none

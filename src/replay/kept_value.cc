@@ -25,9 +25,9 @@ enum TensorFlag : uint8_t { kHasElements = 1, kHasStrides = 2, kIsReadOnly = 4 }
 // too many bytes. With a negative stride, elements would be before the tensor's address, so the writer stores such a
 // tensor as a compact one.
 bool spanned_bytes(std::span<const int64_t> dims, std::span<const int64_t> strides, DLDataType dtype, uint64_t &out) {
-  uint64_t last = 0, count = 0;
-  if (!element_count(dims.data(), static_cast<int64_t>(dims.size()), count)) return false;
-  if (count == 0) return out = 0, true;
+  uint64_t last = 0, compact = 0;
+  if (!compact_bytes(dims, dtype, compact)) return false;
+  if (count_of(dims) == 0) return out = 0, true;
   for (size_t i = 0; i < dims.size(); ++i) {
     uint64_t step;
     if (strides[i] < 0 || __builtin_mul_overflow(static_cast<uint64_t>(strides[i]), uint64_t(dims[i] - 1), &step) ||
@@ -94,11 +94,9 @@ std::shared_ptr<const KeptTensor> read_tensor(ByteReader &from) {
   tensor->hash = from.read<ContentsHash>("hash");
   tensor->is_read_only = flags & kIsReadOnly, tensor->has_elements = flags & kHasElements;
   if (tensor->byte_offset > kMostOffset) from.bad("byte offset", "exceeds 1 MiB");
-  uint64_t count = 0, bytes = 0;
+  uint64_t bytes = 0;
   // An element of 0 bits would make tensors of any shape 0 bytes long.
-  bool is_sound = tensor->dtype.bits && tensor->dtype.lanes &&
-                  element_count(tensor->dims.data(), static_cast<int64_t>(ndim), count) &&
-                  data_bytes(count, tensor->dtype, bytes);
+  bool is_sound = tensor->dtype.bits && tensor->dtype.lanes && compact_bytes(tensor->dims, tensor->dtype, bytes);
   // From here on `bytes` includes the gaps, which the file also has.
   if (const uint64_t compact = bytes; is_sound && flags & kHasStrides)
     is_sound = spanned_bytes(tensor->dims, tensor->strides, tensor->dtype, bytes) && is_dense(bytes, compact);
@@ -186,7 +184,7 @@ Ref<Tensor> tensor_of(const KeptTensor &kept, DLDevice device) {
   if (!kept.elements.empty()) std::memcpy(data + kept.byte_offset, kept.elements.data(), kept.elements.size());
   Ref<Tensor> made = Tensor::make(kept.dims, kept.dtype, kept.device, data, std::move(memory), kept.is_read_only);
   made->dl.byte_offset = kept.byte_offset;
-  std::copy(kept.strides.begin(), kept.strides.end(), made->dl.strides);
+  std::ranges::copy(kept.strides, made->dl.strides);
   if (same(kept.device, device)) return made;
   Ref<Tensor> moved = copied_to(device, made->dl);
   return kept.is_read_only ? read_only(std::move(moved)) : moved;
@@ -228,12 +226,6 @@ void add_leaves(std::vector<KeptLeaf> &out, const KeptValue &value, const std::s
 }
 
 }  // namespace
-
-std::string KeptTensor::type() const {
-  std::string out = dtype_name(dtype);
-  append_dims(out, dims);
-  return out;
-}
 
 // `dl` points into the vectors' own memory, which does not move with the Seen. The reference is weak, because a strong
 // one would keep the program's memory until the end of the call.
@@ -419,54 +411,38 @@ Value ValueMaker::make(const KeptValue &kept, std::span<const View> given) {
       fail(OPD_BAD_FORMAT, "the recording refers to ", what, kept.number, ", but has only ", made.size(), " before it");
     return made[static_cast<size_t>(kept.number)];
   };
-  switch (kept.kind) {
-    case KeptValue::kNone:
-      return {};
-    case KeptValue::kInt:
-      return kept.number;
-    case KeptValue::kBool:
-      return kept.number != 0;
-    case KeptValue::kFloat:
-      return kept.real;
-    case KeptValue::kDtype: {
-      DLDataType dtype;
-      std::memcpy(&dtype, &kept.number, sizeof dtype);
-      return dtype;
-    }
-    case KeptValue::kDevice: {
-      DLDevice device;
-      std::memcpy(&device, &kept.number, sizeof device);
-      return move_.now(device);
-    }
-    case KeptValue::kText:
-      return kept.text;
-    case KeptValue::kBytes:
-      return make_bytes(kept.text);
-    case KeptValue::kShape:
-      return Shape::make(kept.dims);
-    case KeptValue::kTensor:
-      return tensors_.emplace_back(tensor_of(*kept.tensor, move_.now(kept.tensor->device)));
-    case KeptValue::kSameTensor:
-      return earlier(tensors_, "tensor ");
-    case KeptValue::kGivenTensor:
-      if (kept.number < 0 || static_cast<uint64_t>(kept.number) >= given.size())
-        fail(OPD_BAD_FORMAT, "the recording refers to tensor ", kept.number, " of a call's arguments, which have ",
-             given.size());
-      return Value(given[static_cast<size_t>(kept.number)]);
-    case KeptValue::kOpaque:
-      fail(OPD_UNSUPPORTED, "a value of type ", kept.text, " cannot be kept in a recording");
-    case KeptValue::kFunction: {
-      Ref<Function> function = vm_ ? vm_->find_function_named(kept.text) : nullptr;
-      if (!function) fail(OPD_NOT_FOUND, "the program has no function ", kept.text);
-      return function;
-    }
-    case KeptValue::kState:
-      return make_state(kept);
-    case KeptValue::kSameState:
-      return earlier(states_, "state ");
-    default:
-      break;
+  if (kept.kind == KeptValue::kNone) return {};
+  if (kept.kind == KeptValue::kInt) return kept.number;
+  if (kept.kind == KeptValue::kBool) return kept.number != 0;
+  if (kept.kind == KeptValue::kFloat) return kept.real;
+  if (kept.kind == KeptValue::kDtype || kept.kind == KeptValue::kDevice) {
+    DLDataType dtype;
+    DLDevice device;
+    std::memcpy(&dtype, &kept.number, sizeof dtype);
+    std::memcpy(&device, &kept.number, sizeof device);
+    return kept.kind == KeptValue::kDtype ? Value(dtype) : Value(move_.now(device));
   }
+  if (kept.kind == KeptValue::kText) return kept.text;
+  if (kept.kind == KeptValue::kBytes) return make_bytes(kept.text);
+  if (kept.kind == KeptValue::kShape) return Shape::make(kept.dims);
+  if (kept.kind == KeptValue::kTensor)
+    return tensors_.emplace_back(tensor_of(*kept.tensor, move_.now(kept.tensor->device)));
+  if (kept.kind == KeptValue::kSameTensor) return earlier(tensors_, "tensor ");
+  if (kept.kind == KeptValue::kGivenTensor) {
+    if (kept.number < 0 || static_cast<uint64_t>(kept.number) >= given.size())
+      fail(OPD_BAD_FORMAT, "the recording refers to tensor ", kept.number, " of a call's arguments, which have ",
+           given.size());
+    return Value(given[static_cast<size_t>(kept.number)]);
+  }
+  if (kept.kind == KeptValue::kOpaque)
+    fail(OPD_UNSUPPORTED, "a value of type ", kept.text, " cannot be kept in a recording");
+  if (kept.kind == KeptValue::kFunction) {
+    Ref<Function> function = vm_ ? vm_->find_function_named(kept.text) : nullptr;
+    if (!function) fail(OPD_NOT_FOUND, "the program has no function ", kept.text);
+    return function;
+  }
+  if (kept.kind == KeptValue::kState) return make_state(kept);
+  if (kept.kind == KeptValue::kSameState) return earlier(states_, "state ");
   std::vector<Value> items;
   for (const KeptValue &item : kept.items) items.push_back(make(item, given));
   if (kept.kind == KeptValue::kMap) return Map::make(views_of(items));

@@ -22,9 +22,9 @@ struct KeptTensor {
   std::vector<int64_t> dims, strides;  // strides: empty if it is compact
   uint64_t byte_offset = 0;
   bool is_read_only = false, has_elements = false;
-  ContentsHash hash;         // hash of the compact elements
-  Bytes elements;            // with strides: all memory from the first element to the last one, zero between elements
-  std::string type() const;  // "float32[2, 3]"
+  ContentsHash hash;  // hash of the compact elements
+  Bytes elements;     // with strides: all memory from the first element to the last one, zero between elements
+  std::string type() const { return type_text(dtype, dims); }  // "float32[2, 3]"
 };
 
 struct KeptValue {

@@ -26,8 +26,7 @@ constexpr StateBuiltin kStateBuiltins[] = {
 };
 
 const StateBuiltin *state_builtin(std::string_view name) {
-  const auto *const found = std::find_if(std::begin(kStateBuiltins), std::end(kStateBuiltins),
-                                         [&](const StateBuiltin &builtin) { return builtin.name == name; });
+  const auto *const found = std::ranges::find(kStateBuiltins, name, &StateBuiltin::name);
   return found == std::end(kStateBuiltins) ? nullptr : found;
 }
 
@@ -60,7 +59,7 @@ Value OperatorObserver::show(Args shown) {
 
 ObservedCall OperatorObserver::observed(std::string_view name, Args args) const {
   ObservedCall call{std::string(name), {args.begin(), args.end()}};
-  call.is_host = std::find(host_functions_.begin(), host_functions_.end(), name) != host_functions_.end();
+  call.is_host = std::ranges::find(host_functions_, name) != host_functions_.end();
   call.is_operator = !call.is_host && (!name.starts_with(kBuiltinPrefix) || state_builtin(name));
   const Function *const kernel = kernel_of(name, args);
   if (!kernel) return call;

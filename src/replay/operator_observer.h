@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "compare/open_calls.h"
 #include "compare/value_store.h"
 #include "replay/kept_value.h"
 #include "vm/vm.h"

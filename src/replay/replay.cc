@@ -94,7 +94,6 @@ class Minimiser {
     file_.add(BlockKind::kEnd, write_end(nullptr, opd_none(), false));
   }
 
-  // removes the file
   void remove() { file_.remove(); }
 
  private:
@@ -153,7 +152,7 @@ void check_kernels(Module &program, DeviceMove move) {
   const DLDeviceType from = move.from.device_type, to = move.to.device_type;
   if (from == to) return;
   const auto &functions = executable_of(program)->functions;
-  const bool has_kernels = std::any_of(functions.begin(), functions.end(), [&](const FunctionInfo &info) {
+  const bool has_kernels = std::ranges::any_of(functions, [&](const FunctionInfo &info) {
     return info.kind == FunctionKind::kTir ||
            (info.kind == FunctionKind::kPacked && program.implements_with_imports(info.name));
   });
@@ -291,12 +290,9 @@ void Replay::compare_leaf(const KeptLeaf &captured, const KeptLeaf &now) {
   if (is_equal) compared.state = LeafState::kEqual;
   const bool has_elements = is_alike && captured.tensor && captured.tensor->has_elements;
   if (!is_equal && has_elements) {
-    uint64_t count = 0;
-    const auto &dims = captured.tensor->dims;
-    element_count(dims.data(), static_cast<int64_t>(dims.size()), count);
-    compared.difference =
-        compare_elements(as_text(captured.tensor->elements).data(), captured.tensor->dtype,
-                         as_text(now.tensor->elements).data(), now.tensor->dtype, count, options_.tolerances);
+    compared.difference = compare_elements(as_text(captured.tensor->elements).data(), captured.tensor->dtype,
+                                           as_text(now.tensor->elements).data(), now.tensor->dtype,
+                                           count_of(captured.tensor->dims), options_.tolerances);
     if (compared.difference->agrees()) compared.state = LeafState::kAgrees;
   }
   compared_.push_back(std::move(compared));
@@ -306,8 +302,8 @@ bool Replay::runs_other_program() const {
   if (!options_.module) return false;
   const std::vector<Sha256> hashes = hashes_of(*module_);
   const auto &captured = capture_->modules;
-  return !std::equal(hashes.begin(), hashes.end(), captured.begin(), captured.end(),
-                     [](const Sha256 &hash, const KeptModule &module) { return hash == module.hash; });
+  return !std::ranges::equal(hashes, captured,
+                             [](const Sha256 &hash, const KeptModule &module) { return hash == module.hash; });
 }
 
 Ref<Report> Replay::profile(const VmProfileOptions &how) {

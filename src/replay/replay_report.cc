@@ -23,11 +23,11 @@ std::string difference_text(const ComparedLeaf &leaf) {
   if (!leaf.difference) return concat(name, ", ", leaf.now->shown, ", has another hash");
   const Difference &difference = *leaf.difference;
   if (difference.as_bits) return concat(name, ", ", leaf.now->shown, ", has other bits");
-  const bool is_finite = std::isfinite(difference.worst_a) && std::isfinite(difference.worst_b);
-  const std::string how = is_finite ? concat("max abs ", shown_number(difference.max_abs), " (tolerance ",
-                                             shown_number(difference.allowed), ")")
-                                    : concat("element ", difference.worst, " is ", shown_number(difference.worst_b),
-                                             ", and was ", shown_number(difference.worst_a));
+  const std::string how =
+      difference.has_distance()
+          ? concat("max abs ", shown_number(difference.max_abs), " (tolerance ", shown_number(difference.allowed), ")")
+          : concat("element ", difference.worst, " is ", shown_number(difference.worst_b), ", and was ",
+                   shown_number(difference.worst_a));
   return concat(name, ", ", leaf.now->shown, ", differs at ", difference.mismatches, " of ", difference.numbers,
                 " elements: ", how);
 }
@@ -54,10 +54,10 @@ bool Replay::is_same() const {
   const std::optional<KeptError> &error = capture_->end->error;
   if (error || failure_) return error && failure_ && error->is_same(KeptError::of(*failure_));
   const auto is_good = [](const ComparedLeaf &leaf) { return leaf.state <= LeafState::kAgrees; };
-  if (!std::all_of(compared_.begin(), compared_.end(), is_good)) return false;
+  if (!std::ranges::all_of(compared_, is_good)) return false;
   // If the result has no tensor, the operators decide.
-  const bool has_tensors = std::any_of(captured_leaves_.begin(), captured_leaves_.end(),
-                                       [](const KeptLeaf &leaf) { return leaf.tensor != nullptr; });
+  const bool has_tensors =
+      std::ranges::any_of(captured_leaves_, [](const KeptLeaf &leaf) { return leaf.tensor != nullptr; });
   return has_tensors || !operator_difference_;
 }
 

@@ -147,9 +147,9 @@ DLDataType parse_dtype(std::string_view text) {
 std::string dtype_name(DLDataType dtype) {
   if (dtype.code == kDLOpaqueHandle && dtype.bits == 0 && dtype.lanes == 0) return "void";
   std::string out;
-  const auto fixed = std::find_if(std::begin(kFixed), std::end(kFixed),
-                                  [&](auto &f) { return f.code == dtype.code && f.bits == dtype.bits; });
-  const auto sized = std::find_if(std::begin(kSized), std::end(kSized), [&](auto &s) { return s.code == dtype.code; });
+  const auto fixed =
+      std::ranges::find_if(kFixed, [&](auto &f) { return f.code == dtype.code && f.bits == dtype.bits; });
+  const auto sized = std::ranges::find_if(kSized, [&](auto &s) { return s.code == dtype.code; });
   if (fixed != std::end(kFixed)) {
     out = fixed->name;
   } else if (sized != std::end(kSized)) {
@@ -233,7 +233,7 @@ std::optional<DLDeviceType> device_kind_of(std::string_view name) {
 DLDeviceType add_device_kind(std::string_view name) {
   if (const auto known = device_kind_of(name)) return *known;
   const auto fits = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
-  require(!name.empty() && name.size() <= 32 && name[0] >= 'a' && std::all_of(name.begin(), name.end(), fits),
+  require(!name.empty() && name.size() <= 32 && name[0] >= 'a' && std::ranges::all_of(name, fits),
           "a kind of device is named by 1 to 32 small letters, digits and underscores, a letter first, not \"", name,
           "\"");
   auto mine = std::make_unique<const std::string>(name);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -22,6 +23,17 @@ bool data_bytes(uint64_t count, DLDataType dtype, uint64_t &out_bytes);
 
 // Computes the product of the sizes. Returns false if a size is negative or the product exceeds int64.
 bool element_count(const int64_t *dims, int64_t ndim, uint64_t &out_count);
+// Returns the number of elements of a valid shape.
+inline uint64_t count_of(std::span<const int64_t> dims) {
+  uint64_t count = 0;
+  element_count(dims.data(), static_cast<int64_t>(dims.size()), count);
+  return count;
+}
+// Computes the bytes of a compact tensor. Returns false if a size is negative, or the bytes exceed 64 bits.
+inline bool compact_bytes(std::span<const int64_t> dims, DLDataType dtype, uint64_t &out_bytes) {
+  uint64_t count;
+  return element_count(dims.data(), static_cast<int64_t>(dims.size()), count) && data_bytes(count, dtype, out_bytes);
+}
 
 DLDevice parse_device(std::string_view text);  // throws OPD_INVALID_ARGUMENT
 std::string device_name(DLDevice device);      // "cpu:0"

@@ -17,10 +17,8 @@ void fail_result(const View &result) {
 void check_arity(Args args, std::initializer_list<const char *> names, std::string_view function) {
   if (args.size() == names.size()) [[likely]]
     return;
-  std::string list;
-  for (const char *name : names) list += concat(list.empty() ? "" : ", ", name);
-  fail_as("TypeError", OPD_INVALID_ARGUMENT, function, "(", list, ") takes ", counted(names.size(), "argument"),
-          ", but was given ", args.size());
+  fail_as("TypeError", OPD_INVALID_ARGUMENT, function, "(", listed(names), ") takes ",
+          counted(names.size(), "argument"), ", but was given ", args.size());
 }
 
 }  // namespace opd

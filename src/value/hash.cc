@@ -12,16 +12,8 @@ uint64_t combine(uint64_t key, uint64_t value) { return key ^ (value + 0x9e3779b
 
 // Returns OPD_STRING or OPD_BYTES for all kinds of text or bytes, else the type itself.
 int32_t kind_of(const View &v) {
-  switch (v.type) {
-    case OPD_CSTRING:
-    case OPD_SMALL_STRING:
-      return OPD_STRING;
-    case OPD_BYTES_VIEW:
-    case OPD_SMALL_BYTES:
-      return OPD_BYTES;
-    default:
-      return v.type;
-  }
+  if (is_text(v)) return OPD_STRING;
+  return is_bytes(v) ? int32_t{OPD_BYTES} : v.type;
 }
 
 // Returns a type's own function: a function object, or the address of native code.

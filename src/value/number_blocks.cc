@@ -19,31 +19,17 @@ Layout layout_of(DLDataType dtype) {
   const uint16_t lanes = dtype.lanes;
   const auto bytes = static_cast<uint8_t>(dtype.bits / 8);
   const bool is_whole = dtype.bits == 8 || dtype.bits == 16 || dtype.bits == 32 || dtype.bits == 64;
-  switch (dtype.code) {
-    case kDLInt:
-      if (is_whole) return {Kind::kSigned, bytes, lanes};
-      break;
-    case kDLUInt:
-      if (is_whole) return {Kind::kUnsigned, bytes, lanes};
-      break;
-    case kDLBool:
-      if (dtype.bits == 8) return {Kind::kBool, 1, lanes};
-      break;
-    case kDLFloat:
-      if (dtype.bits == 16) return {Kind::kHalf, 2, lanes};
-      if (dtype.bits == 32) return {Kind::kFloat, 4, lanes};
-      if (dtype.bits == 64) return {Kind::kDouble, 8, lanes};
-      break;
-    case kDLBfloat:
-      if (dtype.bits == 16) return {Kind::kBfloat, 2, lanes};
-      break;
-    case kDLComplex:
-      if (dtype.bits == 64) return {Kind::kFloat, 4, static_cast<uint16_t>(2 * lanes)};
-      if (dtype.bits == 128) return {Kind::kDouble, 8, static_cast<uint16_t>(2 * lanes)};
-      break;
-    default:
-      break;
-  }
+  if (dtype.code == kDLInt && is_whole) return {Kind::kSigned, bytes, lanes};
+  if (dtype.code == kDLUInt && is_whole) return {Kind::kUnsigned, bytes, lanes};
+  if (dtype.code == kDLBool && dtype.bits == 8) return {Kind::kBool, 1, lanes};
+  if (dtype.code == kDLBfloat && dtype.bits == 16) return {Kind::kBfloat, 2, lanes};
+  const bool is_complex = dtype.code == kDLComplex;
+  if (dtype.code != kDLFloat && !is_complex) return {};
+  const int bits = is_complex ? dtype.bits / 2 : dtype.bits;
+  const auto parts = static_cast<uint16_t>(is_complex ? 2 * lanes : lanes);
+  if (bits == 16 && !is_complex) return {Kind::kHalf, 2, parts};
+  if (bits == 32) return {Kind::kFloat, 4, parts};
+  if (bits == 64) return {Kind::kDouble, 8, parts};
   return {};
 }
 
@@ -99,30 +85,24 @@ template <class Number>
 void read_any(const char *data, DLDataType dtype, uint64_t first, size_t count, Number *out) {
   const auto as_it_is = [](auto stored) { return stored; };
   const Layout layout = layout_of(dtype);
-  switch (layout.kind) {
-    case Kind::kSigned:
-      if (layout.bytes == 1) return read<int8_t>(data, first, count, out, as_it_is);
-      if (layout.bytes == 2) return read<int16_t>(data, first, count, out, as_it_is);
-      if (layout.bytes == 4) return read<int32_t>(data, first, count, out, as_it_is);
-      return read<int64_t>(data, first, count, out, as_it_is);
-    case Kind::kUnsigned:
-      if (layout.bytes == 1) return read<uint8_t>(data, first, count, out, as_it_is);
-      if (layout.bytes == 2) return read<uint16_t>(data, first, count, out, as_it_is);
-      if (layout.bytes == 4) return read<uint32_t>(data, first, count, out, as_it_is);
-      return read<uint64_t>(data, first, count, out, as_it_is);
-    case Kind::kBool:  // any byte but 0 is true
-      return read<uint8_t>(data, first, count, out, [](uint8_t stored) { return stored != 0; });
-    case Kind::kFloat:
-      return read<float>(data, first, count, out, as_it_is);
-    case Kind::kDouble:
-      return read<double>(data, first, count, out, as_it_is);
-    case Kind::kHalf:
-      return read<uint16_t>(data, first, count, out, of_half);
-    case Kind::kBfloat:
-      return read<uint16_t>(data, first, count, out, of_bfloat);
-    case Kind::kNone:
-      break;
+  if (layout.kind == Kind::kSigned) {
+    if (layout.bytes == 1) return read<int8_t>(data, first, count, out, as_it_is);
+    if (layout.bytes == 2) return read<int16_t>(data, first, count, out, as_it_is);
+    if (layout.bytes == 4) return read<int32_t>(data, first, count, out, as_it_is);
+    return read<int64_t>(data, first, count, out, as_it_is);
   }
+  if (layout.kind == Kind::kUnsigned) {
+    if (layout.bytes == 1) return read<uint8_t>(data, first, count, out, as_it_is);
+    if (layout.bytes == 2) return read<uint16_t>(data, first, count, out, as_it_is);
+    if (layout.bytes == 4) return read<uint32_t>(data, first, count, out, as_it_is);
+    return read<uint64_t>(data, first, count, out, as_it_is);
+  }
+  // Any byte but 0 is true.
+  if (layout.kind == Kind::kBool) read<uint8_t>(data, first, count, out, [](uint8_t stored) { return stored != 0; });
+  if (layout.kind == Kind::kFloat) read<float>(data, first, count, out, as_it_is);
+  if (layout.kind == Kind::kDouble) read<double>(data, first, count, out, as_it_is);
+  if (layout.kind == Kind::kHalf) read<uint16_t>(data, first, count, out, of_half);
+  if (layout.kind == Kind::kBfloat) read<uint16_t>(data, first, count, out, of_bfloat);
 }
 
 template <class Stored, class Convert>
@@ -148,18 +128,11 @@ void read_integers(const char *data, DLDataType dtype, uint64_t first, size_t co
 }
 
 void write_reals(const double *numbers, size_t count, DLDataType dtype, uint64_t first, char *data) {
-  switch (layout_of(dtype).kind) {
-    case Kind::kFloat:
-      return write<float>(numbers, count, first, data, [](double number) { return static_cast<float>(number); });
-    case Kind::kDouble:
-      return write<double>(numbers, count, first, data, [](double number) { return number; });
-    case Kind::kHalf:
-      return write<uint16_t>(numbers, count, first, data, to_half);
-    case Kind::kBfloat:
-      return write<uint16_t>(numbers, count, first, data, to_bfloat);
-    default:
-      break;
-  }
+  const Kind kind = layout_of(dtype).kind;
+  if (kind == Kind::kFloat) write<float>(numbers, count, first, data, [](double n) { return static_cast<float>(n); });
+  if (kind == Kind::kDouble) write<double>(numbers, count, first, data, [](double n) { return n; });
+  if (kind == Kind::kHalf) write<uint16_t>(numbers, count, first, data, to_half);
+  if (kind == Kind::kBfloat) write<uint16_t>(numbers, count, first, data, to_bfloat);
 }
 
 }  // namespace opd

@@ -94,7 +94,7 @@ Ref<Tensor> make_as(std::span<const int64_t> dims, DLDataType dtype, DLDevice de
   Ref<Tensor> tensor = make_object_sized<T>(2 * dims.size() * sizeof(int64_t));
   auto *shape = reinterpret_cast<int64_t *>(tensor.get() + 1);
   auto *strides = shape + dims.size();
-  std::copy(dims.begin(), dims.end(), shape);
+  std::ranges::copy(dims, shape);
   fill_compact_strides(shape, static_cast<int32_t>(dims.size()), strides);
   tensor->dl = {data, device, static_cast<int32_t>(dims.size()), dtype, shape, strides, 0};
   tensor->owner = owner.detach();
@@ -167,9 +167,7 @@ Ref<Tensor> Tensor::make_view(Ref<Tensor> source, std::span<const int64_t> dims,
 LatePart describe(const DLTensor &tensor) {
   const auto append_tensor = [](std::string &out, const void *what) {
     const DLTensor &t = *static_cast<const DLTensor *>(what);
-    out += dtype_name(t.dtype);
-    append_dims(out, dims_of(t));
-    out += concat(" on ", device_name(t.device));
+    out += concat(type_text(t.dtype, dims_of(t)), " on ", device_name(t.device));
   };
   return {append_tensor, &tensor};
 }
@@ -186,9 +184,9 @@ bool is_contiguous(const DLTensor &tensor) {
 }
 
 uint64_t bytes_of(const DLTensor &tensor) {
-  uint64_t count = 0, bytes = 0;
-  require(element_count(tensor.shape, tensor.ndim, count) && data_bytes(count, tensor.dtype, bytes), "the size of ",
-          describe(tensor), " cannot be expressed in 64 bits");
+  uint64_t bytes = 0;
+  require(compact_bytes(dims_of(tensor), tensor.dtype, bytes), "the size of ", describe(tensor),
+          " cannot be expressed in 64 bits");
   return bytes;
 }
 
@@ -261,14 +259,12 @@ bool has_ended(const Tensor &tensor) { return is_of_loan(tensor) && loan_of(tens
 
 Ref<Tensor> reshape(Ref<Tensor> tensor, std::span<const int64_t> dims) {
   require(!has_ended(*tensor), "the memory of the tensor was lent for a call that has ended; copy what is to be kept");
-  uint64_t before = 0, after = 0;
-  element_count(tensor->dl.shape, tensor->dl.ndim, before);
+  const uint64_t before = count_of(tensor->dl);
+  uint64_t after = 0;
   const bool is_shape = element_count(dims.data(), static_cast<int64_t>(dims.size()), after);
   const bool is_same = is_shape && before == after;
   if (!is_same || !is_contiguous(tensor->dl)) [[unlikely]] {
-    std::string wanted;
-    append_dims(wanted, dims);
-    const std::string what = concat("cannot reshape ", describe(tensor->dl), " to ", wanted);
+    const std::string what = concat("cannot reshape ", describe(tensor->dl), " to ", dims_text(dims));
     require(is_shape, what, ": the shape has a negative size, or too many elements");
     require(is_same, what, ": the tensor has ", before, " elements, but the shape has ", after);
     fail(OPD_INVALID_ARGUMENT, what, ": the tensor is strided");

@@ -36,8 +36,13 @@ inline bool is_read_only(const Tensor &tensor) { return tensor.deleter == &delet
 inline bool has_shape(const DLTensor &t) { return t.ndim >= 0 && (t.ndim == 0 || t.shape); }
 inline std::span<const int64_t> dims_of(const DLTensor &t) { return {t.shape, static_cast<size_t>(t.ndim)}; }
 inline char *data_of(const DLTensor &t) { return static_cast<char *>(t.data) + t.byte_offset; }
+// "float32[2, 3]"
+inline std::string type_text(DLDataType dtype, std::span<const int64_t> dims) {
+  return dtype_name(dtype) + dims_text(dims);
+}
 LatePart describe(const DLTensor &tensor);  // "float32[2, 3] on cpu:0"
 bool is_contiguous(const DLTensor &tensor);
+inline uint64_t count_of(const DLTensor &tensor) { return count_of(dims_of(tensor)); }
 uint64_t bytes_of(const DLTensor &tensor);  // size of the compact elements; throws if it exceeds 64 bits
 
 // Returns `view`, which may be null. Throws if its shape is invalid, because callers pass unchecked DLTensors.

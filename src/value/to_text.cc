@@ -45,48 +45,29 @@ void append_entries(std::string &out, const Map &map, int depth) {
 }
 
 void append_tensor(std::string &out, const DLTensor &tensor) {
-  out += concat("Tensor(", dtype_name(tensor.dtype));
-  append_dims(out, dims_of(tensor));
-  out += concat(", ", device_name(tensor.device), ")");
+  out += concat("Tensor(", type_text(tensor.dtype, dims_of(tensor)), ", ", device_name(tensor.device), ")");
 }
 
 void append_value(std::string &out, const View &v, int depth) {
   if (depth > kMaxDepth || out.size() > kMaxSize) return append(out, "...");
   if (lacks_object(v)) return append(out, "NULL");
-  switch (v.type) {
-    case OPD_NONE:
-      return append(out, "None");
-    case OPD_INT:
-      return append(out, v.u.int64);
-    case OPD_BOOL:
-      return append(out, v.u.int64 ? "true" : "false");
-    case OPD_FLOAT:
-      return append(out, v.u.float64);
-    case OPD_DTYPE:
-      return append(out, dtype_name(v.u.dtype));
-    case OPD_DEVICE:
-      return append(out, device_name(v.u.device));
-    case OPD_DLTENSOR:
-      if (!v.u.dltensor) return append(out, "NULL");
-      return has_shape(*v.u.dltensor) ? append_tensor(out, *v.u.dltensor) : append(out, "a DLTensor without a shape");
-    case OPD_SHAPE:
-      return append_dims(out, static_cast<Shape *>(object_of(v))->dims());
-    case OPD_TENSOR:
-      return append_tensor(out, static_cast<Tensor *>(object_of(v))->dl);
-    case OPD_ARRAY:
-    case kList:
-      return append_items(out, *static_cast<Array *>(object_of(v)), depth);
-    case OPD_MAP:
-    case kDict:
-      return append_entries(out, *static_cast<Map *>(object_of(v)), depth);
-    case OPD_ERROR: {
-      const auto *error = static_cast<Error *>(object_of(v));
-      return append(out, concat(text_of(error->kind_view), ": ", text_of(error->message_view)));
-    }
-    default:
-      if (is_text(v)) return append_json_string(out, as_text(v, ""));
-      out += concat("<", type_key(v.type), ">");
-  }
+  if (v.type == OPD_NONE) return append(out, "None");
+  if (v.type == OPD_INT) return append(out, v.u.int64);
+  if (v.type == OPD_BOOL) return append(out, v.u.int64 ? "true" : "false");
+  if (v.type == OPD_FLOAT) return append(out, v.u.float64);
+  if (v.type == OPD_DTYPE) return append(out, v.u.dtype);
+  if (v.type == OPD_DEVICE) return append(out, v.u.device);
+  if (v.type == OPD_DLTENSOR && !v.u.dltensor) return append(out, "NULL");
+  if (v.type == OPD_DLTENSOR && !has_shape(*v.u.dltensor)) return append(out, "a DLTensor without a shape");
+  if (v.type == OPD_DLTENSOR) return append_tensor(out, *v.u.dltensor);
+  if (v.type == OPD_TENSOR) return append_tensor(out, static_cast<Tensor *>(object_of(v))->dl);
+  if (const auto *shape = try_as<Shape>(v)) return append_dims(out, shape->dims());
+  if (v.type == OPD_ARRAY || v.type == kList) return append_items(out, *static_cast<Array *>(object_of(v)), depth);
+  if (const Map *map = try_map(v)) return append_entries(out, *map, depth);
+  if (const auto *error = try_as<Error>(v))
+    return append(out, concat(text_of(error->kind_view), ": ", text_of(error->message_view)));
+  if (is_text(v)) return append_json_string(out, as_text(v, ""));
+  out += concat("<", type_key(v.type), ">");
 }
 
 }  // namespace

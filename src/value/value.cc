@@ -27,7 +27,7 @@ template <class T>
 Ref<T> make_string(std::string_view text) {
   auto string = make_object_sized<T>(bytes_of_items(text.size(), 1) + 1);
   char *data = reinterpret_cast<char *>(string.get() + 1);
-  std::copy(text.begin(), text.end(), data);  // not memcpy(), because an empty text may have a null address
+  std::ranges::copy(text, data);  // not memcpy(), because an empty text may have a null address
   data[text.size()] = '\0';
   string->data = data;
   string->size = text.size();
@@ -38,7 +38,7 @@ View small(int32_t type, std::string_view text) {
   View v = opd_none();
   v.type = type;
   v.length = static_cast<uint32_t>(text.size());
-  std::copy(text.begin(), text.end(), v.u.bytes);
+  std::ranges::copy(text, v.u.bytes);
   return v;
 }
 
@@ -146,7 +146,7 @@ Ref<Shape> Shape::make_uninitialised(size_t size, int64_t *&out_data) {
 Ref<Shape> Shape::make(std::span<const int64_t> dims) {
   int64_t *data;
   auto shape = make_uninitialised(dims.size(), data);
-  std::copy(dims.begin(), dims.end(), data);
+  std::ranges::copy(dims, data);
   return shape;
 }
 
@@ -166,15 +166,6 @@ Array::~Array() {
   while (count > 0)
     if (const View item = items()[--count].detach(); is_object(item)) release_nested(object_of(item));
   if (data_deleter) data_deleter(data);
-}
-
-void append_dims(std::string &out, std::span<const int64_t> dims) {
-  out += '[';
-  for (size_t i = 0; i < dims.size(); ++i) {
-    if (i) out += ", ";
-    append(out, dims[i]);
-  }
-  out += ']';
 }
 
 }  // namespace opd

@@ -155,6 +155,13 @@ Ref<Error> stop_error(RunSignals &run, std::string_view place) {
   return make_cancel_error(reason, place);
 }
 
+void throw_if_stopped(RunSignals &run, std::string_view place) {
+  Ref<Error> error = stop_error(run, place);
+  if (!error) return;
+  error->located = true;
+  throw Exception(std::move(error));
+}
+
 DeadlineGuard::DeadlineGuard(RunSignals *run) {
   if (!run->deadline_ns) return;
   const Clock::time_point when(std::chrono::nanoseconds(run->deadline_ns));

@@ -46,6 +46,8 @@ struct CancelToken : CancelState {
 // Call it if the run's flag is set. Returns the error that ends the call, or null if the call goes on. The error begins
 // with `place`, such as "before f" or "in f".
 Ref<Error> stop_error(RunSignals &run, std::string_view place);
+// Throws that error, which then counts as one that names its place.
+void throw_if_stopped(RunSignals &run, std::string_view place);
 
 // Stops the run when the deadline passes, as long as the guard lives. One thread watches all deadlines of the process.
 // The first deadline starts it.

@@ -59,13 +59,6 @@ Ref<Error> located(const Program::Func &function, Ref<Error> error) {
 
 }  // namespace
 
-void stop_compiled(Run &run, const Program::Func &function) {
-  Ref<Error> error = stop_error(run, concat("in ", function.info->name));
-  if (!error) return;
-  error->located = true;
-  throw Exception(std::move(error));
-}
-
 View run_compiled(Run &run, uint32_t index, Args args) {
   const Program &program = *run.program;
   const Program::Func &function = program.functions[index];

@@ -79,14 +79,13 @@ Ref<Executable> executable_of(Module &module) {
 }
 
 void register_executable_format() {
-  static const bool once = [] {
+  [[maybe_unused]] static const bool once = [] {
     register_module_kind(kExecutableKind, [](const EmbeddedBytes &given) -> Ref<Module> {
       return make_executable_module(Executable::read(given.bytes, given.derived), given.name);
     });
     for (const uint64_t magic : {kExecutableMagicV1, kExecutableMagicV2}) register_module_magic(magic, kExecutableKind);
     return true;
   }();
-  (void)once;
 }
 
 }  // namespace opd

@@ -36,8 +36,8 @@ void check_kept(const Value &value, const char *what) {
 }
 
 const VmDevice *device_with_graphs(const Vm &vm) {
-  const auto found = std::find_if(vm.devices().begin(), vm.devices().end(),
-                                  [](const VmDevice &device) { return device_backend(device.device).has_graphs(); });
+  const auto found = std::ranges::find_if(
+      vm.devices(), [](const VmDevice &device) { return device_backend(device.device).has_graphs(); });
   return found == vm.devices().end() ? nullptr : &*found;
 }
 
@@ -46,13 +46,12 @@ const VmDevice *device_with_graphs(const Vm &vm) {
 bool is_same_argument(const View &captured, const View &given) {
   const DLTensor *const a = try_dltensor(captured), *const b = try_dltensor(given);
   if (!a || !b) return equal_keys(captured, given);
-  const auto dims = dims_of(*a), others = dims_of(*b);
   return data_of(*a) == data_of(*b) && same(a->device, b->device) && same(a->dtype, b->dtype) &&
-         std::equal(dims.begin(), dims.end(), others.begin(), others.end());
+         std::ranges::equal(dims_of(*a), dims_of(*b));
 }
 bool are_same_arguments(std::span<const Value> captured, Args given) {
-  return std::equal(captured.begin(), captured.end(), given.begin(), given.end(),
-                    [](const Value &a, const View &b) { return is_same_argument(a.view(), b); });
+  return std::ranges::equal(captured, given,
+                            [](const Value &a, const View &b) { return is_same_argument(a.view(), b); });
 }
 
 // These errors are passed on unchanged: the out-of-memory error is shared by all threads, and a cancelled call is no

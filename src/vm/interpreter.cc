@@ -56,10 +56,7 @@ struct Site {
 // Throws unless the call goes on.
 [[gnu::noinline]] void stop(Run &run, const Site &site) {
   const std::string before = site.instr.op == Op::kGoto ? "a backward jump" : site.callee();
-  Ref<Error> error = stop_error(run, concat("before ", before, " (", site.text(), ")"));
-  if (!error) return;
-  error->located = true;
-  throw Exception(std::move(error));
+  throw_if_stopped(run, concat("before ", before, " (", site.text(), ")"));
 }
 
 [[noreturn, gnu::noinline]] void unset_read(const Site &site, uint32_t reg) {

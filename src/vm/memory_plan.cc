@@ -56,7 +56,7 @@ class Planner {
       if (jumps(instr.op)) blocks_.push_back(static_cast<uint32_t>(pc + instr.offset));
       if (jumps(instr.op) || instr.op == Op::kRet) blocks_.push_back(pc + 1);
     }
-    std::sort(blocks_.begin(), blocks_.end());
+    std::ranges::sort(blocks_);
     blocks_.erase(std::unique(blocks_.begin(), blocks_.end()), blocks_.end());
   }
 

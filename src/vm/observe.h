@@ -65,6 +65,8 @@ inline void drop_from_list(Run *run, const View &old) {
 }
 
 // Throws unless the call goes on. Call it if the run's stop flag is set.
-void stop_compiled(Run &run, const Program::Func &function);
+inline void stop_compiled(Run &run, const Program::Func &function) {
+  throw_if_stopped(run, concat("in ", function.info->name));
+}
 
 }  // namespace opd

@@ -45,9 +45,8 @@ void set_dims(DLTensor &tensor, std::span<const int64_t> dims) {
 }  // namespace
 
 std::unique_ptr<TensorTemplate> TensorTemplate::make(std::span<const int64_t> dims, DLDataType dtype, uint32_t id) {
-  uint64_t count, bytes;
-  if (!element_count(dims.data(), static_cast<int64_t>(dims.size()), count) || !data_bytes(count, dtype, bytes))
-    return nullptr;
+  uint64_t bytes;
+  if (!compact_bytes(dims, dtype, bytes)) return nullptr;
   return std::make_unique<TensorTemplate>(TensorTemplate{{dims.begin(), dims.end()}, dtype, bytes, id});
 }
 
@@ -104,9 +103,8 @@ Ref<VmStorage> make_vm_storage(DLDevice device, opd_allocator_kind kind, uint64_
 
 Ref<Tensor> make_lasting_tensor(std::span<const int64_t> dims, DLDataType dtype, DLDevice device, MemoryUse use) {
   const RunPool *pool = RunPool::current();
-  uint64_t count, bytes;
-  if (!pool || !element_count(dims.data(), static_cast<int64_t>(dims.size()), count) ||
-      !data_bytes(count, dtype, bytes))
+  uint64_t bytes;
+  if (!pool || !compact_bytes(dims, dtype, bytes))
     return make_tensor(dims, dtype, device, use);  // throws an error with the reason
   // Such tensors are caches of language models and their tables. They live long and their sizes are rarely equal, so a
   // free list would seldom reuse such a block.

@@ -42,9 +42,7 @@ void fail_missing_functions(std::string_view names) {
 }
 
 bool storage_bytes(std::span<const int64_t> size, DLDataType dtype, uint64_t &out_bytes) {
-  uint64_t count;
-  return element_count(size.data(), static_cast<int64_t>(size.size()), count) && data_bytes(count, dtype, out_bytes) &&
-         out_bytes <= static_cast<uint64_t>(INT64_MAX);
+  return compact_bytes(size, dtype, out_bytes) && out_bytes <= static_cast<uint64_t>(INT64_MAX);
 }
 
 class Decoder {
@@ -79,19 +77,14 @@ class Decoder {
     p_.functions.resize(count);
     p_.bodies.resize(count);
     callees_.resize(count);
-    std::string missing;
+    std::vector<std::string_view> missing;
     for (size_t i = 0; i < count; ++i) {
       const FunctionInfo &info = x_.functions[i];
       if (info.kind != FunctionKind::kPacked) {
-        p_.functions[i] = {&info,
-                           static_cast<uint32_t>(info.start),
-                           static_cast<uint32_t>(info.end),
-                           static_cast<uint32_t>(info.num_args),
-                           static_cast<uint32_t>(info.num_registers),
-                           static_cast<uint32_t>(info.start),
-                           {},
-                           {},
-                           true};
+        const auto start = static_cast<uint32_t>(info.start), end = static_cast<uint32_t>(info.end);
+        p_.functions[i] = {
+            &info, start, end, static_cast<uint32_t>(info.num_args), static_cast<uint32_t>(info.num_registers), start,
+            {},    {},    true};
         p_.index_of.try_emplace(info.name, static_cast<uint32_t>(i));
         p_.num_registers = std::max(p_.num_registers, p_.functions[i].num_registers);
         if (info.kind == FunctionKind::kBytecode) continue;
@@ -101,10 +94,10 @@ class Decoder {
         p_.callees[i] = find_(info.name);
       }
       const bool is_here = p_.callees[i] && (info.kind == FunctionKind::kPacked || p_.bodies[i]);
-      if (!is_here) missing += concat(missing.empty() ? "" : ", ", info.name);
+      if (!is_here) missing.push_back(info.name);
       else callees_[i] = classify(info.name, *p_.callees[i]);
     }
-    if (!missing.empty()) fail_missing_functions(missing);
+    if (!missing.empty()) fail_missing_functions(listed(missing));
   }
 
   // Returns the machine code of a compiled function, which only a library can contain.
@@ -167,16 +160,10 @@ class Decoder {
   }
 
   uint32_t operand_register(Operand operand) {
-    switch (operand.kind()) {
-      case Operand::kRegister:
-        return register_index(operand.value());
-      case Operand::kImmediate:
-        return immediate(operand.value());
-      case Operand::kConstant:
-        return p_.first_constant() + static_cast<uint32_t>(operand.value());
-      default:
-        return function_value(static_cast<uint32_t>(operand.value()));
-    }
+    if (operand.kind() == Operand::kRegister) return register_index(operand.value());
+    if (operand.kind() == Operand::kImmediate) return immediate(operand.value());
+    if (operand.kind() == Operand::kConstant) return p_.first_constant() + static_cast<uint32_t>(operand.value());
+    return function_value(static_cast<uint32_t>(operand.value()));
   }
 
   const View *constant_at(uint32_t reg) const {
@@ -192,20 +179,10 @@ class Decoder {
       const Instruction in = x_.instruction(pc);
       Instr &instr = p_.code[pc];
       if (unproved[pc - f.start]) instr.checks |= kReadsUnset;
-      switch (in.op) {
-        case Opcode::kCall:
-          decode_call(f, pc, in, instr);
-          break;
-        case Opcode::kRet:
-          instr.op = Op::kRet, instr.reg = register_index(in.reg);
-          break;
-        case Opcode::kGoto:
-          instr.op = Op::kGoto, instr.offset = in.target;
-          break;
-        case Opcode::kIf:
-          instr.op = Op::kIf, instr.reg = register_index(in.reg), instr.offset = in.target;
-          break;
-      }
+      if (in.op == Opcode::kCall) decode_call(f, pc, in, instr);
+      if (in.op == Opcode::kRet) instr.op = Op::kRet, instr.reg = register_index(in.reg);
+      if (in.op == Opcode::kGoto) instr.op = Op::kGoto, instr.offset = in.target;
+      if (in.op == Opcode::kIf) instr.op = Op::kIf, instr.reg = register_index(in.reg), instr.offset = in.target;
     }
     // The function does not own a borrowed parameter, so overwriting it with None must not end a reference.
     for (uint32_t pc = f.start; pc < f.end; ++pc)

@@ -28,9 +28,7 @@ void drop_place(Run &run, View *registers, const StaticBuffer &place) {
 
 // Releases a frame's static buffers, except those of the function `running`.
 void drop_static_buffers(Run &run, Frame &frame, const Program::Func *running) {
-  const auto is_used = [&](uint32_t place) {
-    return running && std::binary_search(running->places.begin(), running->places.end(), place);
-  };
+  const auto is_used = [&](uint32_t place) { return running && std::ranges::binary_search(running->places, place); };
   for (uint32_t i = 0; i < run.program->places.size(); ++i)
     if (!is_used(i)) drop_place(run, frame.registers.data(), run.program->places[i]);
 }

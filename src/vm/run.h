@@ -57,7 +57,7 @@ class KnownShapes {
   KnownShapes(RunPool &pool, std::span<const View> constants) : pool_(pool) {
     for (const View &constant : constants)
       if (constant.type == OPD_SHAPE) shapes_.push_back(static_cast<const Shape *>(object_of(constant)));
-    std::sort(shapes_.begin(), shapes_.end());
+    std::ranges::sort(shapes_);
   }
 
   // Returns null if the shape is not a constant, or if no tensor can have it.
@@ -83,7 +83,7 @@ class KnownShapes {
     return (reinterpret_cast<uintptr_t>(&shape) / 16 + (dtype >> 8) / 8) % kRecent;
   }
   [[gnu::noinline]] const TensorTemplate *look_up(const Shape &shape, DLDataType dtype) {
-    if (!std::binary_search(shapes_.begin(), shapes_.end(), &shape)) return nullptr;
+    if (!std::ranges::binary_search(shapes_, &shape)) return nullptr;
     const auto bits = std::bit_cast<uint32_t>(dtype);
     auto &known = templates_[{&shape, bits}];
     if (!known) {

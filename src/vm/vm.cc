@@ -41,7 +41,7 @@ std::string Vm::name_of(const Function &function) const {
   if (const std::string *const own = program_name_of(function)) return *own;
   const auto &callees = program_->callees;  // a program may pass one of these to a builtin
   const auto is_it = [&function](const Ref<Function> &callee) { return callee.get() == &function; };
-  if (const auto callee = std::find_if(callees.begin(), callees.end(), is_it); callee != callees.end())
+  if (const auto callee = std::ranges::find_if(callees, is_it); callee != callees.end())
     return executable().functions[static_cast<size_t>(callee - callees.begin())].name;
   std::string name;
   std::set<const Module *> seen;
@@ -123,14 +123,13 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
     return make_inner_function(*vm, index, executable->functions[index].name);
   };
   vm->program_ = Program::decode(executable, find, inner);
-  const bool keeps = std::all_of(vm->devices().begin(), vm->devices().end(),
-                                 [](const VmDevice &device) { return device.allocator == OPD_ALLOCATOR_POOLED; });
+  const bool keeps = std::ranges::all_of(
+      vm->devices(), [](const VmDevice &device) { return device.allocator == OPD_ALLOCATOR_POOLED; });
   if (keeps) plan(*vm->program_);  // other allocators keep no memory
   // Constants are placed before the first run, because each frame copies them into its registers.
   vm->place_constants();
   const Program &program = *vm->program_;
-  const bool compiled = std::any_of(program.bodies.begin(), program.bodies.end(),
-                                    [](const auto &body) { return static_cast<bool>(body); });
+  const bool compiled = std::ranges::any_of(program.bodies, [](const auto &body) { return static_cast<bool>(body); });
   for (uint32_t i = 0; i < executable->functions.size(); ++i) {
     vm->inner_functions_.push_back(program.callees[i] ? program.callees[i] : inner(i));
     // The list stays empty for bytecode. is_compiled() relies on that.
@@ -147,9 +146,7 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
       for (const std::string_view name : code.called_functions())
         if (!module->implements_with_imports(name) && !find_function(name)) missing.insert(name);
     });
-    std::string names;
-    for (const std::string_view name : missing) names += concat(names.empty() ? "" : ", ", name);
-    if (!names.empty()) fail_missing_functions(names);
+    if (!missing.empty()) fail_missing_functions(listed(missing));
   }
   {
     std::scoped_lock lock(KnownVms::get().guard);

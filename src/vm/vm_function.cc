@@ -13,15 +13,22 @@ int run(Vm &vm, uint32_t index, Args args, View *result) {
   return 0;
 }
 
+// Calls a function of the program, or a saved one with its arguments.
 struct BoundFunction final : Function {
   Ref<Vm> vm;
   uint32_t index;
-  BoundFunction(Ref<Vm> v, uint32_t i) : Function(&invoke), vm(std::move(v)), index(i) {}
+  Ref<SavedFunction> saved;  // or null
+  BoundFunction(Ref<Vm> v, uint32_t i, Ref<SavedFunction> s)
+      : Function(&invoke), vm(std::move(v)), index(i), saved(std::move(s)) {}
 
   static int invoke(void *self, const View *args, int32_t num_args, View *result) {
     auto *function = static_cast<BoundFunction *>(static_cast<Object *>(self));
     return raising([&] {
       const Args given{args, static_cast<size_t>(num_args)};
+      if (function->saved) {
+        *result = function->vm->call_saved(*function->saved, given, kDefaults).detach();
+        return 0;
+      }
       function->vm->require_arguments(function->index, given);
       return run(*function->vm, function->index, given, result);
     });
@@ -51,23 +58,10 @@ struct InnerFunction final : Function {
   }
 };
 
-struct SavedCall final : Function {
-  Ref<Vm> vm;
-  Ref<SavedFunction> saved;
-  SavedCall(Ref<Vm> v, Ref<SavedFunction> s) : Function(&invoke), vm(std::move(v)), saved(std::move(s)) {}
-
-  static int invoke(void *self, const View *args, int32_t num_args, View *result) {
-    const auto *call = static_cast<SavedCall *>(static_cast<Object *>(self));
-    return raising([&] {
-      *result = call->vm->call_saved(*call->saved, {args, static_cast<size_t>(num_args)}, kDefaults).detach();
-    });
-  }
-};
-
 }  // namespace
 
 Ref<Function> make_bound_function(Ref<Vm> vm, uint32_t index) {
-  return make_object<BoundFunction>(std::move(vm), index);
+  return make_object<BoundFunction>(std::move(vm), index, nullptr);
 }
 Ref<Function> make_inner_function(Vm &vm, uint32_t index, std::string name) {
   return make_object<InnerFunction>(vm, nullptr, index, std::move(name));
@@ -89,18 +83,17 @@ const std::string *program_name_of(const Function &function) {
 }
 
 Ref<Function> make_saved_call(Ref<Vm> vm, Ref<SavedFunction> saved) {
-  return make_object<SavedCall>(std::move(vm), std::move(saved));
+  const uint32_t index = saved->function;
+  return make_object<BoundFunction>(std::move(vm), index, std::move(saved));
 }
 
 void visit_kept_by_function(Function &function, const std::function<void(Object *)> &visit) {
   if (function.safe_call == &BoundFunction::invoke) {
-    visit(static_cast<BoundFunction &>(function).vm.get());
+    const auto &call = static_cast<BoundFunction &>(function);
+    visit(call.vm.get());
+    if (call.saved) visit(call.saved.get());
   } else if (function.safe_call == &InnerFunction::invoke) {
     if (Vm *vm = static_cast<InnerFunction &>(function).keep.get()) visit(vm);
-  } else if (function.safe_call == &SavedCall::invoke) {
-    const auto &call = static_cast<SavedCall &>(function);
-    visit(call.vm.get());
-    visit(call.saved.get());
   }
 }
 

@@ -76,7 +76,7 @@ class ElfAppender {
     // Only a defined symbol can be redirected: an undefined one precedes the symbols of GNU's hash table, so a lookup
     // would not find it. Code that reaches the old data without the symbol keeps using it.
     const auto is_it = [&](const ElfSymbol &symbol) { return symbol.is_defined() && symbol.name == data.symbol; };
-    const auto known = std::find_if(file_.symbols_.begin(), file_.symbols_.end(), is_it);
+    const auto known = std::ranges::find_if(file_.symbols_, is_it);
     Elf64_Sym symbol{};
     auto *entry = &symbol;
     if (known == file_.symbols_.end()) {

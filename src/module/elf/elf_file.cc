@@ -170,7 +170,7 @@ void ElfFile::check_relro(const Elf64_Phdr &s, uint64_t offset) {
     const uint64_t excess = bytes - segment.p_memsz, end = s.p_vaddr + s.p_memsz;
     return segment.p_filesz == segment.p_memsz && excess < 65536 && end % 4096 == 0;
   };
-  if (std::none_of(loaded_.begin(), loaded_.end(), is_front))
+  if (std::ranges::none_of(loaded_, is_front))
     bad(offset, "the part that becomes read-only is not the front of a writable segment");
   relro_ = {s.p_vaddr, s.p_vaddr + s.p_memsz};
 }
@@ -183,7 +183,7 @@ Bytes ElfFile::contents(uint64_t address, uint64_t size) const {
 }
 
 bool ElfFile::lies_in(uint64_t address, uint64_t size, uint32_t flags) const {
-  return std::any_of(loaded_.begin(), loaded_.end(), [&](const Elf64_Phdr &s) {
+  return std::ranges::any_of(loaded_, [&](const Elf64_Phdr &s) {
     return (s.p_flags & flags) == flags && address >= s.p_vaddr && fits(address - s.p_vaddr, size, s.p_memsz);
   });
 }
@@ -312,8 +312,7 @@ void ElfFile::check_dynamic() const {
 }
 
 const ElfFile::Dynamic *ElfFile::dynamic(int64_t tag) const {
-  const auto found =
-      std::find_if(dynamic_.begin(), dynamic_.end(), [&](const Dynamic &entry) { return entry.tag == tag; });
+  const auto found = std::ranges::find(dynamic_, tag, &Dynamic::tag);
   return found == dynamic_.end() ? nullptr : &*found;
 }
 

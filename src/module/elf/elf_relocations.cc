@@ -107,9 +107,8 @@ void ElfFile::read_packed_relocations() {
 // the two belonged to another symbol.
 void ElfFile::check_slots_once() {
   auto &words = relocated_;
-  if (!std::is_sorted(words.begin(), words.end())) std::sort(words.begin(), words.end());
-  std::sort(relocations_.begin(), relocations_.end(),
-            [](const auto &a, const auto &b) { return a.address < b.address; });
+  if (!std::ranges::is_sorted(words)) std::ranges::sort(words);
+  std::ranges::sort(relocations_, {}, &ElfRelocation::address);
   for (size_t i = 1; i < words.size(); ++i)
     if (words[i] - words[i - 1] < 8) bad(offset_of(words[i]), "two relocations change address ", words[i]);
   std::vector<uint8_t> slots(symbols_.size());
@@ -177,8 +176,7 @@ void ElfFile::check_indirect_functions() const {
   for (const ElfSymbol &symbol : symbols_)
     if (symbol.type == STT_GNU_IFUNC && symbol.is_defined()) found.push_back(&symbol);
   if (found.size() == 1 && header_.e_ident[EI_OSABI] != ELFOSABI_GNU &&
-      std::none_of(relocations_.begin(), relocations_.end(),
-                   [](const auto &r) { return r.kind == Relocates::kIndirect; }) &&
+      std::ranges::none_of(relocations_, [](const auto &r) { return r.kind == Relocates::kIndirect; }) &&
       !is_indirect_for_debuggers(found[0]->value))
     bad(found[0]->entry, "symbol ", found[0]->name,
         " is an indirect function, but nothing else in the file says that it ",
@@ -232,7 +230,7 @@ void ElfFile::check_entry_point(const char *what, uint64_t address, uint64_t off
   if (wanted == Evidence::kFunction && end == 0 && unwind_.end)
     bad(offset, what, " at address ", address, " is not a function");
   if (sections_.empty()) return;
-  const auto around = std::find_if(sections_.begin(), sections_.end(), [&](const Elf64_Shdr &section) {
+  const auto around = std::ranges::find_if(sections_, [&](const Elf64_Shdr &section) {
     return section.sh_flags & SHF_EXECINSTR && address >= section.sh_addr &&
            address - section.sh_addr < section.sh_size;
   });
@@ -241,8 +239,7 @@ void ElfFile::check_entry_point(const char *what, uint64_t address, uint64_t off
   const auto is_symbol = [&](const ElfSymbol &symbol) { return symbol.is_defined() && symbol.value == address; };
   // The start of some function is not sufficient evidence: one changed bit can turn the address into another
   // function's.
-  if (wanted == Evidence::kSection && around->sh_addr != address &&
-      std::none_of(symbols_.begin(), symbols_.end(), is_symbol))
+  if (wanted == Evidence::kSection && around->sh_addr != address && std::ranges::none_of(symbols_, is_symbol))
     bad(offset, what, " at address ", address, " is not the start of a section or an exported function");
 }
 

@@ -221,7 +221,7 @@ std::vector<bool> ElfFile::read_versions_needed(std::vector<bool> known) const {
     const auto need = read_part<Elf64_Verneed>(DT_VERNEED, place, "a version requirement");
     const std::string_view file = string_at(need.vn_file, place, "the library of a version requirement");
     if (need.vn_version != VER_NEED_CURRENT) bad(place, "a version requirement has version ", need.vn_version);
-    if (std::find(needed_.begin(), needed_.end(), file) == needed_.end())  // the loader asserts it
+    if (std::ranges::find(needed_, file) == needed_.end())  // the loader asserts it
       bad(place, "a version of library \"", file, "\" is required, but the library is not listed as needed");
     uint32_t versions = need.vn_cnt;
     for (uint64_t at = place + need.vn_aux;; --versions) {

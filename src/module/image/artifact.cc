@@ -24,7 +24,7 @@ constexpr Mark kOldMarks[] = {
 
 bool has(const ElfFile &file, std::string_view name) {
   const auto symbols = file.symbols();
-  return std::any_of(symbols.begin(), symbols.end(), [&](const ElfSymbol &s) { return s.name == name; });
+  return std::ranges::any_of(symbols, [&](const ElfSymbol &s) { return s.name == name; });
 }
 
 std::vector<std::string_view> names_of(const ElfFile &file) {
@@ -42,8 +42,7 @@ void check_slot(const ElfFile &file, const ElfSymbol &slot) {
 
 bool is_empty(const ElfFile &file, const ElfSymbol &slot) {
   const Bytes bytes = file.contents(slot.value, slot.size);  // empty if the slot is in zeroed memory (.bss)
-  return std::all_of(bytes.begin(), bytes.end(), [](uint8_t b) { return b == 0; }) &&
-         !file.is_loaders(slot.value, slot.size);
+  return std::ranges::all_of(bytes, [](uint8_t b) { return b == 0; }) && !file.is_loaders(slot.value, slot.size);
 }
 
 #if defined(__x86_64__)
@@ -116,15 +115,13 @@ void *provided_symbol(std::string_view name) {
 
 bool uses_tvm_names(const ElfFile &file) {
   const auto symbols = file.symbols();
-  return std::any_of(symbols.begin(), symbols.end(), [](const ElfSymbol &s) {
+  return std::ranges::any_of(symbols, [](const ElfSymbol &s) {
     return is_own_tvm_name(s) || (!s.is_defined() && (s.name.starts_with("TVM") || s.name.starts_with("__TVM")));
   });
 }
 
 std::string tvm_release(std::span<const std::string_view> symbol_names) {
-  const auto has = [&](std::string_view name) {
-    return std::find(symbol_names.begin(), symbol_names.end(), name) != symbol_names.end();
-  };
+  const auto has = [&](std::string_view name) { return std::ranges::find(symbol_names, name) != symbol_names.end(); };
   for (const auto &mark : kOldMarks)
     if (has(mark.name)) return std::string(mark.release);
   const bool parts = has("TVMFFIErrorSetRaisedFromCStrParts");

@@ -299,9 +299,8 @@ void *ElfLibrary::symbol(const char *name) const { return ::dlsym(handle_, name)
 void *ElfLibrary::own_function(const char *name) const {
   void *address = symbol(name);
   const uint64_t place = reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(base_);
-  return address && std::any_of(code_.begin(), code_.end(), [&](const AddressRange &r) { return r.contains(place); })
-             ? address
-             : nullptr;
+  return address && std::ranges::any_of(code_, [&](const AddressRange &r) { return r.contains(place); }) ? address
+                                                                                                         : nullptr;
 }
 
 void ElfLibrary::close() noexcept {

@@ -73,7 +73,7 @@ constexpr Target kTargets[] = {
 
 bool is_target_enabled(std::string_view target) {
   target = target.substr(0, target.find(' '));
-  return std::any_of(std::begin(kTargets), std::end(kTargets), [&](const Target &known) {
+  return std::ranges::any_of(kTargets, [&](const Target &known) {
     return (known.is_prefix ? target.starts_with(known.name) : target == known.name) &&
            find_device({known.device, 0}) != nullptr;
   });
@@ -81,7 +81,7 @@ bool is_target_enabled(std::string_view target) {
 
 bool is_kernel_name(std::string_view text) {
   return !text.empty() && text.size() <= kMaxKernelNameBytes &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 127; });
+         std::ranges::all_of(text, [](char c) { return c > ' ' && c < 127; });
 }
 
 bool is_source_text(std::string_view code) {

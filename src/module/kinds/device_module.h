@@ -98,8 +98,7 @@ class DeviceModule final : public Module {
   };
 
   std::optional<size_t> index_of(std::string_view name) const {
-    const auto found =
-        std::find_if(kernels_.begin(), kernels_.end(), [&](const KernelInfo &kernel) { return kernel.name == name; });
+    const auto found = std::ranges::find(kernels_, name, &KernelInfo::name);
     if (found == kernels_.end()) return std::nullopt;
     return static_cast<size_t>(found - kernels_.begin());
   }

@@ -35,8 +35,8 @@ const char *place_of(const ElfFile &file, const ElfLibrary &library, std::string
 // Whether the code is C++ with tvm-ffi's headers, which raises error objects. Kernels compiled by TVM raise errors as
 // text.
 bool raises_error_objects(const ElfFile &file) {
-  return std::any_of(file.symbols().begin(), file.symbols().end(),
-                     [](const ElfSymbol &s) { return s.is_needed() && s.name == "TVMFFIErrorSetRaised"; });
+  return std::ranges::any_of(file.symbols(),
+                             [](const ElfSymbol &s) { return s.is_needed() && s.name == "TVMFFIErrorSetRaised"; });
 }
 
 }  // namespace
@@ -153,8 +153,8 @@ class UnloadedLibrary final : public Module {
   std::vector<std::string> list() override { return offered_names(facts_.functions); }
   bool implements(std::string_view name) override {
     const std::string with_prefix = concat(facts_.prefix, name);
-    return std::any_of(facts_.functions.begin(), facts_.functions.end(),
-                       [&](const auto &function) { return function.name == name || function.name == with_prefix; });
+    return std::ranges::any_of(
+        facts_.functions, [&](const auto &function) { return function.name == name || function.name == with_prefix; });
   }
   Ref<Function> find(std::string_view name) override {
     if (implements(name)) fail_not_loaded(concat("function \"", name, "\""), file_);

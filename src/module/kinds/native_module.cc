@@ -48,7 +48,7 @@ class NativeModule final : public Module {
     return found == functions_.end() ? nullptr : found->second;
   }
   bool implements(std::string_view name) override {
-    return std::any_of(entries_.begin(), entries_.end(), [&](const NativeEntry &entry) { return entry.name == name; });
+    return std::ranges::any_of(entries_, [&](const NativeEntry &entry) { return entry.name == name; });
   }
   std::vector<std::string> list() override {
     std::vector<std::string> names;

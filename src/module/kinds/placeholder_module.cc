@@ -21,7 +21,7 @@ PlaceholderModule::PlaceholderModule(std::string kind, Bytes bytes, std::string 
 // If the bytes have an unexpected form, the names stay unknown.
 void PlaceholderModule::read_names() {
   try {
-    if (std::find(std::begin(kDeviceKinds), std::end(kDeviceKinds), kind_) != std::end(kDeviceKinds)) {
+    if (std::ranges::find(kDeviceKinds, kind_) != std::end(kDeviceKinds)) {
       const DeviceModuleBytes found = read_device_module(as_bytes(bytes_), "device module");
       for (const KernelInfo &kernel : found.kernels) names_.push_back(kernel.name);
       format_ = found.format, code_ = found.code;

@@ -19,9 +19,7 @@ class PlaceholderModule final : public Module {
     return nullptr;
   }
   std::vector<std::string> list() override { return names_; }
-  bool implements(std::string_view name) override {
-    return std::find(names_.begin(), names_.end(), name) != names_.end();
-  }
+  bool implements(std::string_view name) override { return std::ranges::find(names_, name) != names_.end(); }
   std::string source(std::string_view format) override;  // returns the code if it is text
   const char *format() const override { return format_.c_str(); }
   int32_t properties() const override { return OPD_MODULE_SERIALIZABLE; }

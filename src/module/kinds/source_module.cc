@@ -83,9 +83,7 @@ class UncompiledSource final : public Module {
     if (options_.inspect_only) json.key("compiled").value(false);
   }
   std::vector<std::string> list() override { return names_; }
-  bool implements(std::string_view name) override {
-    return std::find(names_.begin(), names_.end(), name) != names_.end();
-  }
+  bool implements(std::string_view name) override { return std::ranges::find(names_, name) != names_.end(); }
   Ref<Function> find(std::string_view name) override {
     if (!names_.empty() && !implements(name) && !options_.inspect_only) return nullptr;
     if (format_ != "c")

@@ -20,9 +20,7 @@ class StaticLibraryModule final : public Module {
   int32_t properties() const override { return OPD_MODULE_SERIALIZABLE | OPD_MODULE_COMPILATION_EXPORTABLE; }
   std::string file() const override { return file_; }
   std::vector<std::string> list() override { return names_; }
-  bool implements(std::string_view name) override {
-    return std::find(names_.begin(), names_.end(), name) != names_.end();
-  }
+  bool implements(std::string_view name) override { return std::ranges::find(names_, name) != names_.end(); }
   Ref<Function> find(std::string_view name) override {
     if (implements(name))
       fail(OPD_UNSUPPORTED, "function \"", name, "\" is in the object code of a static library",

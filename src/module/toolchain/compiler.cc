@@ -134,8 +134,8 @@ std::string plain_name(std::string_view name) {
 std::string_view suffix_of(const LinkInput &input) { return is_source(input) ? ".c" : is_archive(input) ? ".a" : ".o"; }
 
 bool any_includes_tvm_headers(const std::vector<LinkInput> &inputs) {
-  return std::any_of(inputs.begin(), inputs.end(),
-                     [](const LinkInput &input) { return is_source(input) && includes_tvm_headers(input.content); });
+  return std::ranges::any_of(
+      inputs, [](const LinkInput &input) { return is_source(input) && includes_tvm_headers(input.content); });
 }
 
 [[noreturn]] void fail_link(const Toolchain &tools, const std::string &origin, const BuildDirectory &build,

@@ -5,10 +5,9 @@
 namespace opd {
 namespace {
 
-std::array<std::span<const Builtin>, 11> groups() {
-  return {shape_builtins(),    memory_builtins(),   control_builtins(),  tensor_cache_builtins(),
-          sampling_builtins(), kv_cache_builtins(), kv_state_builtins(), kv_kind_builtins(),
-          sort_builtins(),     unique_builtins(),   host_builtins()};
+std::array<std::span<const Builtin>, 10> groups() {
+  return {shape_builtins(),    memory_builtins(),   control_builtins(), tensor_cache_builtins(), sampling_builtins(),
+          kv_cache_builtins(), kv_state_builtins(), sort_builtins(),    unique_builtins(),       host_builtins()};
 }
 
 }  // namespace
@@ -42,12 +41,11 @@ void wrong_count(Args args, const char *usage) {
 }
 
 void register_builtins() {
-  static const bool once = [] {
+  [[maybe_unused]] static const bool once = [] {
     for (const auto &group : groups())
       for (const auto &builtin : group) register_function(builtin.name, make_object<Function>(builtin.call), true);
     return true;
   }();
-  (void)once;
 }
 
 bool is_builtin(std::string_view name, const Function &function) {

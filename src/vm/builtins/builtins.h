@@ -19,24 +19,29 @@ struct Builtin {
 // Returns the error with the builtin's name in front.
 Ref<Error> named_error(const char *builtin, Ref<Error> error) noexcept;
 
-// A builtin's body as a safe call. Errors begin with the builtin's name. The body returns a Value. A body that only
-// checks returns a Ref<Error>: the violation, or null.
-template <Literal kName, auto kBody>
+[[noreturn]] void wrong_count(Args args, const char *usage);
+
+// A builtin's body as a safe call. Errors begin with the builtin's name. The body returns a value. A body that only
+// checks returns a Ref<Error>: the violation, or null. It gets kLeast to kMost arguments, which `kUsage` names.
+template <Literal kName, auto kBody, Literal kUsage, size_t kLeast, size_t kMost>
 int builtin_call(void *, const View *args, int32_t num_args, View *result) {
   Ref<Error> error;
   try {
-    auto made = kBody({args, static_cast<size_t>(num_args)});
-    if constexpr (std::is_same_v<decltype(made), Value>) write_whole(result, made.detach());
-    else error = std::move(made);
+    const Args given(args, static_cast<size_t>(num_args));
+    if (given.size() < kLeast || given.size() > kMost) [[unlikely]]
+      wrong_count(given, kUsage.text);
+    auto made = kBody(given);
+    if constexpr (std::is_same_v<decltype(made), Ref<Error>>) error = std::move(made);
+    else write_whole(result, Value(std::move(made)).detach());
     if (!error) return 0;
   } catch (...) { error = current_error(); }
   set_raised(named_error(kName.text, std::move(error)));
   return -1;
 }
 
-template <Literal kName, auto kBody>
+template <Literal kName, auto kBody, Literal kUsage, size_t kLeast, size_t kMost = kLeast>
 constexpr Builtin builtin() {
-  return {kName.text, builtin_call<kName, kBody>};
+  return {kName.text, builtin_call<kName, kBody, kUsage, kLeast, kMost>};
 }
 
 std::span<const Builtin> shape_builtins();
@@ -46,7 +51,6 @@ std::span<const Builtin> tensor_cache_builtins();
 std::span<const Builtin> sampling_builtins();
 std::span<const Builtin> kv_cache_builtins();
 std::span<const Builtin> kv_state_builtins();
-std::span<const Builtin> kv_kind_builtins();
 std::span<const Builtin> sort_builtins();
 std::span<const Builtin> unique_builtins();
 std::span<const Builtin> host_builtins();
@@ -119,11 +123,5 @@ class NamedObjects {
   ForkSharedMutex guard_{kRank};
   Objects objects_;
 };
-
-[[noreturn]] void wrong_count(Args args, const char *usage);
-inline void check_count(Args args, size_t least, size_t most, const char *usage) {
-  if (args.size() < least || args.size() > most) [[unlikely]]
-    wrong_count(args, usage);
-}
 
 }  // namespace opd

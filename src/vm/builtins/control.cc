@@ -9,11 +9,9 @@ namespace {
 
 // Reads the integer in a tensor of one element, whatever its width.
 bool scalar_is_true(const DLTensor &t) {
-  uint64_t count = 0;
-  element_count(t.shape, t.ndim, count);
   const unsigned bytes = t.dtype.bits == 1 ? 1 : t.dtype.bits / 8;
   const bool integer = t.dtype.code == kDLInt || t.dtype.code == kDLUInt || t.dtype.code == kDLBool;
-  require(count == 1 && t.dtype.lanes == 1 && integer && bytes >= 1 && bytes <= 8,
+  require(count_of(t) == 1 && t.dtype.lanes == 1 && integer && bytes >= 1 && bytes <= 8,
           "a condition must be one integer or bool, but is ", describe(t));
   Ref<Tensor> copy;
   uint64_t value = 0;
@@ -22,12 +20,9 @@ bool scalar_is_true(const DLTensor &t) {
 }
 
 Value read_if_cond(Args args) {
-  check_count(args, 1, 1, "(condition)");
   if (const DLTensor *tensor = try_dltensor(args[0])) return scalar_is_true(*tensor);
   return as_int(args[0], "the condition") != 0;
 }
-
-Value make_tuple(Args args) { return Array::make(args); }
 
 Value &item_of(const View &tuple, const View &index) {
   auto &array = as<Array>(tuple, "tuple");
@@ -37,30 +32,21 @@ Value &item_of(const View &tuple, const View &index) {
   return array.items()[i];
 }
 
-Value tuple_getitem(Args args) {
-  check_count(args, 2, 2, "(tuple, index)");
-  return item_of(args[0], args[1]);
-}
+Value tuple_getitem(Args args) { return item_of(args[0], args[1]); }
 
 Value tuple_reset_item(Args args) {  // resets in place, so that the item's memory is free before the tuple is
-  check_count(args, 2, 2, "(tuple, index)");
   item_of(args[0], args[1]) = Value();
   return {};
 }
 
-Value make_closure(Args args) {
-  check_count(args, 1, SIZE_MAX, "(function, captured …)");
-  return make_object<ProgramClosure>(args);
-}
+Value make_closure(Args args) { return make_object<ProgramClosure>(args); }
 
 Value invoke_closure(Args args) {
-  check_count(args, 2, SIZE_MAX, "(vm, closure, arguments …)");
   run_of(args[0]);
   return call(as<Function>(args[1], "closure"), args.subspan(2));
 }
 
 Value call_tir_dyn(Args args) {  // spreads the sizes in the last argument into integer arguments
-  check_count(args, 2, SIZE_MAX, "(function, arguments …, shape)");
   auto &function = as<Function>(args[0], "function");
   const auto &shape = as<Shape>(args.back(), "the last argument");
   std::vector<View> spread(args.begin() + 1, args.end() - 1);
@@ -73,7 +59,6 @@ Value call_tir_dyn(Args args) {  // spreads the sizes in the last argument into 
 }
 
 Value invoke_debug_func(Args args) {
-  check_count(args, 3, SIZE_MAX, "(io, function name, line, arguments …)");
   const auto function = global_function(as_text(args[1], "function name"));
   std::vector<View> rest{args[2]};
   rest.insert(rest.end(), args.begin() + 3, args.end());
@@ -88,7 +73,6 @@ Ref<Error> wrong_kind(const View &error, const char *expected, const View &given
 }
 
 Ref<Error> check_tensor_info(Args args) {
-  check_count(args, 3, 4, "(x, ndim, [dtype,] error)");
   const View &error = args.back();
   const DLTensor *tensor = try_dltensor(args[0]);
   if (!tensor) return wrong_kind(error, "a tensor", args[0]);
@@ -111,7 +95,6 @@ Ref<Error> check_tensor_info(Args args) {
 }
 
 Ref<Error> check_shape_info(Args args) {
-  check_count(args, 3, 3, "(x, ndim, error)");
   const auto *shape = try_as<Shape>(args[0]);
   if (!shape) return wrong_kind(args[2], "a shape", args[0]);
   const int64_t ndim = as_int(args[1], "ndim");
@@ -121,7 +104,6 @@ Ref<Error> check_shape_info(Args args) {
 }
 
 Ref<Error> check_tuple_info(Args args) {
-  check_count(args, 3, 3, "(x, size, error)");
   const auto *array = try_as<Array>(args[0]);
   if (!array) return wrong_kind(args[2], "a tuple", args[0]);
   const int64_t size = as_int(args[1], "size");
@@ -131,7 +113,6 @@ Ref<Error> check_tuple_info(Args args) {
 }
 
 Ref<Error> check_prim_value_info(Args args) {
-  check_count(args, 3, 3, "(x, dtype, error)");
   const DLDataType dtype = as_dtype(args[1], "dtype");
   const int32_t given = args[0].type;
   const bool integer = given == OPD_INT || given == OPD_BOOL;
@@ -143,32 +124,30 @@ Ref<Error> check_prim_value_info(Args args) {
 }
 
 Ref<Error> check_func_info(Args args) {
-  check_count(args, 2, 2, "(x, error)");
   if (!try_as<Function>(args[0])) return wrong_kind(args[1], "a function", args[0]);
   return nullptr;
 }
 
 Ref<Error> check_string_info(Args args) {
-  check_count(args, 2, 2, "(x, error)");
   if (!is_text(args[0])) return wrong_kind(args[1], "a string", args[0]);
   return nullptr;
 }
 
 constexpr Builtin kControlBuiltins[] = {
-    builtin<"vm.builtin.read_if_cond", read_if_cond>(),
-    builtin<"vm.builtin.make_tuple", make_tuple>(),
-    builtin<"vm.builtin.tuple_getitem", tuple_getitem>(),
-    builtin<"vm.builtin.tuple_reset_item", tuple_reset_item>(),
-    builtin<"vm.builtin.make_closure", make_closure>(),
-    builtin<"vm.builtin.invoke_closure", invoke_closure>(),
-    builtin<"vm.builtin.call_tir_dyn", call_tir_dyn>(),
-    builtin<"vm.builtin.invoke_debug_func", invoke_debug_func>(),
-    builtin<"vm.builtin.check_tensor_info", check_tensor_info>(),
-    builtin<"vm.builtin.check_shape_info", check_shape_info>(),
-    builtin<"vm.builtin.check_tuple_info", check_tuple_info>(),
-    builtin<"vm.builtin.check_prim_value_info", check_prim_value_info>(),
-    builtin<"vm.builtin.check_func_info", check_func_info>(),
-    builtin<"vm.builtin.check_string_info", check_string_info>(),
+    builtin<"vm.builtin.read_if_cond", read_if_cond, "(condition)", 1>(),
+    builtin<"vm.builtin.make_tuple", Array::make, "(items …)", 0, SIZE_MAX>(),
+    builtin<"vm.builtin.tuple_getitem", tuple_getitem, "(tuple, index)", 2>(),
+    builtin<"vm.builtin.tuple_reset_item", tuple_reset_item, "(tuple, index)", 2>(),
+    builtin<"vm.builtin.make_closure", make_closure, "(function, captured …)", 1, SIZE_MAX>(),
+    builtin<"vm.builtin.invoke_closure", invoke_closure, "(vm, closure, arguments …)", 2, SIZE_MAX>(),
+    builtin<"vm.builtin.call_tir_dyn", call_tir_dyn, "(function, arguments …, shape)", 2, SIZE_MAX>(),
+    builtin<"vm.builtin.invoke_debug_func", invoke_debug_func, "(io, function name, line, arguments …)", 3, SIZE_MAX>(),
+    builtin<"vm.builtin.check_tensor_info", check_tensor_info, "(x, ndim, [dtype,] error)", 3, 4>(),
+    builtin<"vm.builtin.check_shape_info", check_shape_info, "(x, ndim, error)", 3>(),
+    builtin<"vm.builtin.check_tuple_info", check_tuple_info, "(x, size, error)", 3>(),
+    builtin<"vm.builtin.check_prim_value_info", check_prim_value_info, "(x, dtype, error)", 3>(),
+    builtin<"vm.builtin.check_func_info", check_func_info, "(x, error)", 2>(),
+    builtin<"vm.builtin.check_string_info", check_string_info, "(x, error)", 2>(),
 };
 
 }  // namespace

@@ -129,12 +129,6 @@ std::string format_text(std::string_view format, std::span<const std::string> va
 
 // ---- printing and assertions. The library never prints: the text goes to the log, as information.
 
-std::string joined(std::span<const std::string> values, std::string_view between) {
-  std::string out;
-  for (size_t i = 0; i < values.size(); ++i) out += concat(i ? between : "", values[i]);
-  return out;
-}
-
 std::vector<std::string> rendered(Args args) {
   std::vector<std::string> texts;
   for (const View &arg : args) texts.push_back(render(arg));
@@ -142,10 +136,9 @@ std::vector<std::string> rendered(Args args) {
 }
 
 Value print(Args args) {
-  check_count(args, 1, SIZE_MAX, "(format, values …)");
   const std::string_view format = as_text(args[0], "format");
   const auto values = rendered(args.subspan(1));
-  log_message(OPD_LOG_INFO, format.empty() ? joined(values, " ") : format_text(format, values));
+  log_message(OPD_LOG_INFO, format.empty() ? listed(values, " ") : format_text(format, values));
   return {};
 }
 
@@ -158,28 +151,23 @@ bool holds(const View &condition) {
 }
 
 Value assert_op(Args args) {
-  check_count(args, 2, SIZE_MAX, "(condition, format, values …)");
   const std::string_view format = as_text(args[1], "format");
   if (holds(args[0])) return {};
   const auto values = rendered(args.subspan(2));
-  const std::string text = format.empty() ? joined(values, ", ") : format_text(format, values);
+  const std::string text = format.empty() ? listed(values, ", ") : format_text(format, values);
   fail_as("AssertionError", OPD_CALL_FAILED, text.empty() ? "Assertion Failed" : text.c_str());
 }
 
 Value debug_print(Args args) {
-  check_count(args, 2, 2, "(line, tensor)");
   const DLTensor &tensor = as_dltensor(args[1], "tensor");
-  std::string shape;
-  append_dims(shape, dims_of(tensor));
-  log_message(OPD_LOG_INFO, concat(as_text(args[0], "line"), ": shape = ", shape,
+  log_message(OPD_LOG_INFO, concat(as_text(args[0], "line"), ": shape = ", dims_text(dims_of(tensor)),
                                    ", dtype = ", dtype_name(tensor.dtype), ", data =\n", render(args[1])));
   return {};
 }
 
 // T.trace: logs its arguments and returns the last one, the traced value.
 Value trace(Args args) {
-  check_count(args, 1, SIZE_MAX, "(names …, value)");
-  log_message(OPD_LOG_INFO, concat("[", joined(rendered(args), ", "), "]"));
+  log_message(OPD_LOG_INFO, concat("[", listed(rendered(args), ", "), "]"));
   return Value(args.back());
 }
 
@@ -196,27 +184,21 @@ Ref<Function> host_function(std::string_view name) {
 }
 
 Value register_py_func(Args args) {
-  check_count(args, 2, 2, "(name, function)");
   const std::string_view name = as_text(args[0], "name");
   HostFunctions::global().set(name, lasting_function(as<Function>(args[1], "function")), true);
   return {};
 }
 
-Value get_py_func(Args args) {
-  check_count(args, 1, 1, "(name)");
-  return host_function(as_text(args[0], "name"));
-}
+Value get_py_func(Args args) { return host_function(as_text(args[0], "name")); }
 
 Value call_py_func(Args args) {  // the compiler passes one tuple: a name and a tuple of arguments
-  check_count(args, 1, 1, "((name, (arguments …)))");
   const auto &pair = as<Array>(args[0], "the argument");
   require(pair.size() == 2, "the argument must be a tuple of a name and a tuple, but has ", pair.size(), " items");
   const auto function = host_function(as_text(pair.items()[0], "name"));
   return call(*function, as<Array>(pair.items()[1], "the function's arguments").views());
 }
 
-Value clear_py_func_registry(Args args) {
-  check_count(args, 0, 0, "()");
+Value clear_py_func_registry(Args) {
   HostFunctions::global().clear();
   return {};
 }
@@ -224,12 +206,10 @@ Value clear_py_func_registry(Args args) {
 // ---- the memory and device graphs that a program keeps between its calls, as TVM's pass for CUDA graphs arranges them
 
 Value get_cached_alloc(Args args) {
-  check_count(args, 3, 3, "(vm, function, index)");
   return run_of(args[0]).graphs.allocation(as<Function>(args[1], "function"), as_int(args[2], "index"));
 }
 
 Value run_or_capture(Args args) {
-  check_count(args, 4, 5, "(vm, function, arguments, index [, shape])");
   Run &run = run_of(args[0]);
   const auto &tuple = as<Array>(args[2], "arguments");
   const std::vector<View> items(tuple.items(), tuple.items() + tuple.size());
@@ -238,16 +218,17 @@ Value run_or_capture(Args args) {
 }
 
 constexpr Builtin kHostBuiltins[] = {
-    builtin<"relax.run.print", print>(),
-    builtin<"relax.run.assert_op", assert_op>(),
-    builtin<"tvm.default_trace_action", trace>(),
-    builtin<"vm.builtin.debug_print", debug_print>(),
-    builtin<"vm.builtin.register_py_func", register_py_func>(),
-    builtin<"vm.builtin.get_py_func", get_py_func>(),
-    builtin<"vm.builtin.call_py_func", call_py_func>(),
-    builtin<"vm.builtin.clear_py_func_registry", clear_py_func_registry>(),
-    builtin<"vm.builtin.cuda_graph.get_cached_alloc", get_cached_alloc>(),
-    builtin<"vm.builtin.cuda_graph.run_or_capture", run_or_capture>(),
+    builtin<"relax.run.print", print, "(format, values …)", 1, SIZE_MAX>(),
+    builtin<"relax.run.assert_op", assert_op, "(condition, format, values …)", 2, SIZE_MAX>(),
+    builtin<"tvm.default_trace_action", trace, "(names …, value)", 1, SIZE_MAX>(),
+    builtin<"vm.builtin.debug_print", debug_print, "(line, tensor)", 2>(),
+    builtin<"vm.builtin.register_py_func", register_py_func, "(name, function)", 2>(),
+    builtin<"vm.builtin.get_py_func", get_py_func, "(name)", 1>(),
+    builtin<"vm.builtin.call_py_func", call_py_func, "((name, (arguments …)))", 1>(),
+    builtin<"vm.builtin.clear_py_func_registry", clear_py_func_registry, "()", 0>(),
+    builtin<"vm.builtin.cuda_graph.get_cached_alloc", get_cached_alloc, "(vm, function, index)", 3>(),
+    builtin<"vm.builtin.cuda_graph.run_or_capture", run_or_capture, "(vm, function, arguments, index [, shape])", 4,
+            5>(),
 };
 
 }  // namespace

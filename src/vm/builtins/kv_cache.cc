@@ -12,9 +12,8 @@ namespace opd {
 namespace {
 
 int64_t row_bytes(const DLTensor &t) {
-  uint64_t count = 0, bytes = 0;
-  element_count(t.shape + 1, t.ndim - 1, count);
-  data_bytes(count, t.dtype, bytes);
+  uint64_t bytes = 0;
+  compact_bytes(dims_of(t).subspan(1), t.dtype, bytes);
   return static_cast<int64_t>(bytes);
 }
 
@@ -112,12 +111,9 @@ struct KvCache final : Object {
     const DLTensor &t = data->dl;
     const bool fits = dims.size() == static_cast<size_t>(t.ndim) && dims[0] == fill_count &&
                       std::equal(dims.begin() + 1, dims.end(), t.shape + 1);
-    if (!fits) {
-      std::string wanted;
-      append_dims(wanted, dims);
+    if (!fits)
       fail(OPD_INVALID_ARGUMENT, "shape must be that of the ", fill_count, " rows in use of ", describe(t), ", but is ",
-           wanted);
-    }
+           dims_text(dims));
     return Tensor::make(dims, t.dtype, t.device, t.data, data);
   }
 };
@@ -155,7 +151,6 @@ Value change(Args args, const F &body) {
 }
 
 Value create_cache(Args args) {
-  check_count(args, 3, 3, "(initial value, reserved shape, fill count)");
   const GivenRows initial(args[0], nullptr);
   const auto dims = as<Shape>(args[1], "reserved shape").dims();
   const int64_t fill_count = as_int(args[2], "fill count");
@@ -175,29 +170,24 @@ Value create_cache(Args args) {
 }
 
 Value append_rows(Args args) {
-  check_count(args, 2, 2, "(cache, value)");
   return change(args, [](KvCache &cache, const DLTensor &value) { cache.append(value); });
 }
 
 Value update(Args args) {
-  check_count(args, 2, 2, "(cache, value)");
   return change(args, [](KvCache &cache, const DLTensor &value) { cache.update(value); });
 }
 
 Value window_override(Args args) {
-  check_count(args, 3, 3, "(cache, value, max_cache_size)");
   const int64_t most = as_int(args[2], "max_cache_size");
   return change(args, [&](KvCache &cache, const DLTensor &value) { cache.override_window(value, most, 0); });
 }
 
 Value window_override_with_sinks(Args args) {
-  check_count(args, 4, 4, "(cache, value, max_cache_size, sinks)");
   const int64_t most = as_int(args[2], "max_cache_size"), sinks = as_int(args[3], "sinks");
   return change(args, [&](KvCache &cache, const DLTensor &value) { cache.override_window(value, most, sinks); });
 }
 
 Value view(Args args) {
-  check_count(args, 1, 2, "(cache [, shape])");
   auto &cache = as<KvCache>(args[0], "cache");
   std::scoped_lock lock(cache.guard);
   std::vector<int64_t> dims(cache.data->dl.shape, cache.data->dl.shape + cache.data->dl.ndim);
@@ -212,7 +202,6 @@ std::vector<KvCache *> caches_of(const View &v) {
 }
 
 Value array_popn(Args args) {
-  check_count(args, 2, 2, "(caches, n)");
   const int64_t n = as_int(args[1], "n");
   for (KvCache *cache : caches_of(args[0])) {
     std::scoped_lock lock(cache->guard);
@@ -224,7 +213,6 @@ Value array_popn(Args args) {
 }
 
 Value array_clear(Args args) {
-  check_count(args, 1, 1, "(caches)");
   for (KvCache *cache : caches_of(args[0])) {
     std::scoped_lock lock(cache->guard);
     cache->fill_count = cache->window_position = 0;
@@ -233,14 +221,15 @@ Value array_clear(Args args) {
 }
 
 constexpr Builtin kKvCacheBuiltins[] = {
-    builtin<"vm.builtin.attention_kv_cache_create", create_cache>(),
-    builtin<"vm.builtin.attention_kv_cache_append", append_rows>(),
-    builtin<"vm.builtin.attention_kv_cache_update", update>(),
-    builtin<"vm.builtin.attention_kv_cache_window_override", window_override>(),
-    builtin<"vm.builtin.attention_kv_cache_window_override_with_sinks", window_override_with_sinks>(),
-    builtin<"vm.builtin.attention_kv_cache_view", view>(),
-    builtin<"vm.builtin.attention_kv_cache_array_popn", array_popn>(),
-    builtin<"vm.builtin.attention_kv_cache_array_clear", array_clear>(),
+    builtin<"vm.builtin.attention_kv_cache_create", create_cache, "(initial value, reserved shape, fill count)", 3>(),
+    builtin<"vm.builtin.attention_kv_cache_append", append_rows, "(cache, value)", 2>(),
+    builtin<"vm.builtin.attention_kv_cache_update", update, "(cache, value)", 2>(),
+    builtin<"vm.builtin.attention_kv_cache_window_override", window_override, "(cache, value, max_cache_size)", 3>(),
+    builtin<"vm.builtin.attention_kv_cache_window_override_with_sinks", window_override_with_sinks,
+            "(cache, value, max_cache_size, sinks)", 4>(),
+    builtin<"vm.builtin.attention_kv_cache_view", view, "(cache [, shape])", 1, 2>(),
+    builtin<"vm.builtin.attention_kv_cache_array_popn", array_popn, "(caches, n)", 2>(),
+    builtin<"vm.builtin.attention_kv_cache_array_clear", array_clear, "(caches)", 1>(),
 };
 
 }  // namespace

@@ -18,7 +18,6 @@ namespace {
 }
 
 Value alloc_storage(Args args) {
-  check_count(args, 4, 5, "(vm, size, device index, dtype [, scope])");
   Run &run = run_of(args[0]);
   const auto &size = as<Shape>(args[1], "size");
   const int64_t index = as_int(args[2], "device index");
@@ -47,16 +46,14 @@ Ref<VmTensor> tensor_of_its_own(Run &run, DLDevice device, const Shape &shape, D
 }
 
 Value alloc_tensor(Args args) {
-  check_count(args, 4, 5, "(storage, offset, shape, dtype [, scope])");
   auto &storage = as<VmStorage>(args[0], "storage");
   const int64_t offset = as_int(args[1], "offset");
   const auto &shape = as<Shape>(args[2], "shape");
   const DLDataType dtype = as_dtype(args[3], "dtype");
   const std::string_view scope = args.size() == 5 ? as_text(args[4], "scope") : "";
   const bool is_texture = check_scope(scope, storage.device);
-  uint64_t count, bytes;
-  if (!element_count(shape.data, static_cast<int64_t>(shape.size), count) || !data_bytes(count, dtype, bytes))
-    bad_shape(args[2]);
+  uint64_t bytes;
+  if (!compact_bytes(shape.dims(), dtype, bytes)) bad_shape(args[2]);
   const uint64_t room = storage.size + storage.image.bytes();
   require(offset >= 0 && bytes <= room && static_cast<uint64_t>(offset) <= room - bytes, "a tensor of ", bytes,
           " bytes at offset ", offset, " does not fit a storage of ", room, " bytes");
@@ -93,9 +90,12 @@ VmTensor *spare_tensor(Args args) noexcept {
   return run->pool.spare_tensor(*known, storage, offset);
 }
 
+constexpr Builtin kAllocTensorOfAny =
+    builtin<"vm.builtin.alloc_tensor", alloc_tensor, "(storage, offset, shape, dtype [, scope])", 4, 5>();
+
 // A separate function, so that the fast path needs no stack frame.
 [[gnu::noinline]] int call_alloc_tensor_of_any(void *self, const View *args, int32_t num_args, View *result) {
-  return builtin_call<"vm.builtin.alloc_tensor", alloc_tensor>(self, args, num_args, result);
+  return kAllocTensorOfAny.call(self, args, num_args, result);
 }
 
 [[gnu::aligned(64)]] int call_alloc_tensor(void *self, const View *args, int32_t num_args, View *result) {
@@ -109,25 +109,15 @@ VmTensor *spare_tensor(Args args) noexcept {
   return 0;
 }
 
-Value null_value(Args args) {
-  check_count(args, 0, 0, "()");
-  return {};
-}
+Value null_value(Args) { return {}; }
 
-Value copy(Args args) {
-  check_count(args, 1, 1, "(x)");
-  return Value(args[0]);
-}
+Value copy(Args args) { return Value(args[0]); }
 
 Ref<Tensor> tensor_of(const View &v) { return Ref<Tensor>::share(&as<Tensor>(v, "tensor")); }
 
-Value reshape_tensor(Args args) {
-  check_count(args, 2, 2, "(tensor, shape)");
-  return reshape(tensor_of(args[0]), as<Shape>(args[1], "shape").dims());
-}
+Value reshape_tensor(Args args) { return reshape(tensor_of(args[0]), as<Shape>(args[1], "shape").dims()); }
 
 Value to_device(Args args) {
-  check_count(args, 3, 4, "(tensor, device type, device id [, scope])");
   auto tensor = tensor_of(args[0]);
   const DLDevice device{static_cast<DLDeviceType>(as_int(args[1], "device type")),
                         static_cast<int32_t>(as_int(args[2], "device id"))};
@@ -143,29 +133,25 @@ Value to_device(Args args) {
 }
 
 Value ensure_zero_offset(Args args) {
-  check_count(args, 1, 1, "(tensor)");
   auto tensor = tensor_of(args[0]);
   if (tensor->dl.byte_offset == 0) return tensor;
   return copied_to(tensor->dl.device, tensor->dl);
 }
 
-Value clear_memory(Args args) {
-  check_count(args, 0, 0, "()");
+Value clear_memory(Args) {
   trim_all_memory();
   return {};
 }
 
 // TVM's Tensor.CreateView: a tensor with another shape or dtype in the same memory. The view keeps the memory alive.
 Value create_view(Args args) {
-  check_count(args, 4, 4, "(tensor, shape, dtype, offset in bytes)");
   auto &tensor = as<Tensor>(args[0], "tensor");
   const auto &shape = as<Shape>(args[1], "shape");
   const DLDataType dtype = as_dtype(args[2], "dtype");
   const int64_t offset = as_int(args[3], "offset");
   require(is_contiguous(tensor.dl), "a view needs a contiguous tensor, but is of ", describe(tensor.dl));
-  uint64_t count, bytes;
-  if (!element_count(shape.data, static_cast<int64_t>(shape.size), count) || !data_bytes(count, dtype, bytes))
-    bad_shape(args[1]);
+  uint64_t bytes;
+  if (!compact_bytes(shape.dims(), dtype, bytes)) bad_shape(args[1]);
   const uint64_t size = bytes_of(tensor.dl);
   if (offset < 0 || static_cast<uint64_t>(offset) > size || bytes > size - static_cast<uint64_t>(offset))
     fail(OPD_INVALID_ARGUMENT, "a view of ", bytes, " bytes at byte ", offset, " does not lie within the ", size,
@@ -176,15 +162,15 @@ Value create_view(Args args) {
 }
 
 constexpr Builtin kMemoryBuiltins[] = {
-    builtin<"runtime.TVMTensorCreateView", create_view>(),
-    builtin<"vm.builtin.alloc_storage", alloc_storage>(),
+    builtin<"runtime.TVMTensorCreateView", create_view, "(tensor, shape, dtype, offset in bytes)", 4>(),
+    builtin<"vm.builtin.alloc_storage", alloc_storage, "(vm, size, device index, dtype [, scope])", 4, 5>(),
     {"vm.builtin.alloc_tensor", call_alloc_tensor},
-    builtin<"vm.builtin.null_value", null_value>(),
-    builtin<"vm.builtin.copy", copy>(),
-    builtin<"vm.builtin.reshape", reshape_tensor>(),
-    builtin<"vm.builtin.to_device", to_device>(),
-    builtin<"vm.builtin.ensure_zero_offset", ensure_zero_offset>(),
-    builtin<"vm.builtin.memory_manager.clear", clear_memory>(),
+    builtin<"vm.builtin.null_value", null_value, "()", 0>(),
+    builtin<"vm.builtin.copy", copy, "(x)", 1>(),
+    builtin<"vm.builtin.reshape", reshape_tensor, "(tensor, shape)", 2>(),
+    builtin<"vm.builtin.to_device", to_device, "(tensor, device type, device id [, scope])", 3, 4>(),
+    builtin<"vm.builtin.ensure_zero_offset", ensure_zero_offset, "(tensor)", 1>(),
+    builtin<"vm.builtin.memory_manager.clear", clear_memory, "()", 0>(),
 };
 
 }  // namespace

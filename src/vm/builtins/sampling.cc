@@ -54,7 +54,6 @@ struct Candidate {
 };
 
 Value sample_top_p_from_logits(Args args) {
-  check_count(args, 4, 4, "(logits, temperature, top_p, uniform_sample)");
   const auto logits = logits_row(args[0], "logits");
   const double temperature = as_finite(args[1], "temperature"), top_p = top_p_of(args[2]),
                uniform = uniform_of(args[3]);
@@ -99,7 +98,6 @@ int64_t sample_above(std::span<const float> probabilities, float cutoff, double 
 }
 
 Value sample_top_p_from_prob(Args args) {
-  check_count(args, 3, 3, "(prob, top_p, uniform_sample)");
   const auto probabilities = logits_row(args[0], "prob");
   const double top_p = top_p_of(args[1]), uniform = uniform_of(args[2]);
   // Few tokens have a probability worth sorting: at most 1024 / top_p, mostly a dozen or two.
@@ -111,7 +109,6 @@ Value sample_top_p_from_prob(Args args) {
 
 // Chooses for each row the first token whose cumulated probability exceeds the row's number.
 Value multinomial_from_uniform(Args args) {
-  check_count(args, 2, 2, "(prob, uniform_sample)");
   const DLTensor &prob = compact_tensor(args[0], "prob", kFloat32),
                  &sample = compact_tensor(args[1], "uniform_sample", kFloat32);
   const auto probabilities = elements<float>(prob, "prob"), samples = elements<float>(sample, "uniform_sample");
@@ -150,7 +147,6 @@ std::span<const int32_t> tokens_row(const View &v, size_t vocabulary) {
 }
 
 Value apply_repetition_penalty(Args args) {
-  check_count(args, 3, 3, "(logits, token_ids, penalty)");
   writable_dltensor(args[0], "logits");
   const auto logits = logits_row(args[0], "logits");
   const auto tokens = tokens_row(args[1], logits.size());
@@ -164,7 +160,6 @@ Value apply_repetition_penalty(Args args) {
 }
 
 Value apply_presence_and_frequency_penalty(Args args) {
-  check_count(args, 5, 5, "(logits, token_ids, token_freqs, presence_penalty, frequency_penalty)");
   writable_dltensor(args[0], "logits");
   const auto logits = logits_row(args[0], "logits");
   const auto tokens = tokens_row(args[1], logits.size());
@@ -180,7 +175,6 @@ Value apply_presence_and_frequency_penalty(Args args) {
 }
 
 Value apply_softmax_with_temperature(Args args) {
-  check_count(args, 2, 2, "(logits, temperature)");
   writable_dltensor(args[0], "logits");
   const auto logits = logits_row(args[0], "logits");
   const double temperature = as_finite(args[1], "temperature");
@@ -196,12 +190,14 @@ Value apply_softmax_with_temperature(Args args) {
 }
 
 constexpr Builtin kSamplingBuiltins[] = {
-    builtin<"vm.builtin.sample_top_p_from_logits", sample_top_p_from_logits>(),
-    builtin<"vm.builtin.sample_top_p_from_prob", sample_top_p_from_prob>(),
-    builtin<"vm.builtin.multinomial_from_uniform", multinomial_from_uniform>(),
-    builtin<"vm.builtin.apply_repetition_penalty", apply_repetition_penalty>(),
-    builtin<"vm.builtin.apply_presence_and_frequency_penalty", apply_presence_and_frequency_penalty>(),
-    builtin<"vm.builtin.apply_softmax_with_temperature", apply_softmax_with_temperature>(),
+    builtin<"vm.builtin.sample_top_p_from_logits", sample_top_p_from_logits,
+            "(logits, temperature, top_p, uniform_sample)", 4>(),
+    builtin<"vm.builtin.sample_top_p_from_prob", sample_top_p_from_prob, "(prob, top_p, uniform_sample)", 3>(),
+    builtin<"vm.builtin.multinomial_from_uniform", multinomial_from_uniform, "(prob, uniform_sample)", 2>(),
+    builtin<"vm.builtin.apply_repetition_penalty", apply_repetition_penalty, "(logits, token_ids, penalty)", 3>(),
+    builtin<"vm.builtin.apply_presence_and_frequency_penalty", apply_presence_and_frequency_penalty,
+            "(logits, token_ids, token_freqs, presence_penalty, frequency_penalty)", 5>(),
+    builtin<"vm.builtin.apply_softmax_with_temperature", apply_softmax_with_temperature, "(logits, temperature)", 2>(),
 };
 
 }  // namespace

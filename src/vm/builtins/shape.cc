@@ -32,7 +32,6 @@ struct Heap {
 };
 
 Value alloc_shape_heap(Args args) {
-  check_count(args, 2, 2, "(vm, size)");
   const VmDevice &host = run_of(args[0]).vm->devices().back();
   const int64_t size = as_int(args[1], "size");
   if (size < 0 || size > int64_t{1} << 24) fail(OPD_OUT_OF_RANGE, "a shape heap of ", size, " slots");
@@ -67,7 +66,6 @@ Ref<Error> match(const Heap &heap, int64_t code, int64_t operand, int64_t value,
 }
 
 Ref<Error> match_shape(Args args) {
-  check_count(args, 4, SIZE_MAX, "(x, heap, n, (code, operand) × n, error)");
   const View &error = args.back();
   std::span<const int64_t> dims;
   if (const auto *shape = try_as<Shape>(args[0])) dims = shape->dims();
@@ -77,11 +75,8 @@ Ref<Error> match_shape(Args args) {
   const int64_t n = as_int(args[2], "n");
   require(n >= 0 && static_cast<size_t>(n) <= args.size() && args.size() == 4 + 2 * static_cast<size_t>(n),
           "match_shape of ", n, " sizes takes 4 arguments and 2 for each size, but ", args.size(), " were given");
-  if (static_cast<int64_t>(dims.size()) != n) {
-    std::string given;
-    append_dims(given, dims);
-    return mismatch("RuntimeError", error, "expected a shape of rank ", n, ", but got ", given);
-  }
+  if (static_cast<int64_t>(dims.size()) != n)
+    return mismatch("RuntimeError", error, "expected a shape of rank ", n, ", but got ", dims_text(dims));
   for (int64_t i = 0; i < n; ++i) {
     const auto at = static_cast<size_t>(3 + 2 * i);
     const int64_t code = as_int(args[at], "code"), operand = as_int(args[at + 1], "operand");
@@ -94,7 +89,6 @@ Ref<Error> match_shape(Args args) {
 }
 
 Ref<Error> match_prim_value(Args args) {
-  check_count(args, 5, 5, "(x, heap, code, operand, error)");
   return match(Heap(args[1]), as_int(args[2], "code"), as_int(args[3], "operand"),
                as_int(args[0], "the value to match"), args[4], -1);
 }
@@ -106,7 +100,6 @@ int64_t load(const Heap &heap, int64_t code, int64_t operand) {
 }
 
 Value make_shape(Args args) {
-  check_count(args, 2, SIZE_MAX, "(heap, n, (code, operand) × n)");
   const Heap heap(args[0]);
   const int64_t n = as_int(args[1], "n");
   require(n >= 0 && static_cast<size_t>(n) <= args.size() && args.size() == 2 + 2 * static_cast<size_t>(n),
@@ -120,15 +113,9 @@ Value make_shape(Args args) {
   return shape;
 }
 
-Value make_prim_value(Args args) {
-  check_count(args, 3, 3, "(heap, code, operand)");
-  return load(Heap(args[0]), as_int(args[1], "code"), as_int(args[2], "operand"));
-}
+Value make_prim_value(Args args) { return load(Heap(args[0]), as_int(args[1], "code"), as_int(args[2], "operand")); }
 
-Value shape_of(Args args) {
-  check_count(args, 1, 1, "(tensor)");
-  return Shape::make(dims_of(as_dltensor(args[0], "tensor")));
-}
+Value shape_of(Args args) { return Shape::make(dims_of(as_dltensor(args[0], "tensor"))); }
 
 template <class T>
 void widen(const DLTensor &t, int64_t *out) {
@@ -137,7 +124,6 @@ void widen(const DLTensor &t, int64_t *out) {
 }
 
 Value tensor_to_shape(Args args) {
-  check_count(args, 1, 1, "(tensor)");
   const DLTensor &given = as_dltensor(args[0], "tensor");
   require(given.ndim == 1 && (given.dtype.code == kDLInt || given.dtype.code == kDLUInt) && given.dtype.lanes == 1 &&
               is_contiguous(given),
@@ -147,30 +133,22 @@ Value tensor_to_shape(Args args) {
   int64_t *dims;
   auto shape = Shape::make_uninitialised(static_cast<size_t>(t.shape[0]), dims);
   const bool is_signed = t.dtype.code == kDLInt;
-  switch (t.dtype.bits) {
-    case 8:
-      is_signed ? widen<int8_t>(t, dims) : widen<uint8_t>(t, dims);
-      break;
-    case 16:
-      is_signed ? widen<int16_t>(t, dims) : widen<uint16_t>(t, dims);
-      break;
-    case 32:
-      is_signed ? widen<int32_t>(t, dims) : widen<uint32_t>(t, dims);
-      break;
-    case 64:
-      widen<int64_t>(t, dims);
-      break;
-    default:
-      fail(OPD_INVALID_ARGUMENT, "a vector of integers is needed, not ", describe(t));
-  }
+  if (t.dtype.bits == 8) is_signed ? widen<int8_t>(t, dims) : widen<uint8_t>(t, dims);
+  else if (t.dtype.bits == 16) is_signed ? widen<int16_t>(t, dims) : widen<uint16_t>(t, dims);
+  else if (t.dtype.bits == 32) is_signed ? widen<int32_t>(t, dims) : widen<uint32_t>(t, dims);
+  else if (t.dtype.bits == 64) widen<int64_t>(t, dims);
+  else fail(OPD_INVALID_ARGUMENT, "a vector of integers is needed, not ", describe(t));
   return shape;
 }
 
 constexpr Builtin kShapeBuiltins[] = {
-    builtin<"vm.builtin.alloc_shape_heap", alloc_shape_heap>(), builtin<"vm.builtin.match_shape", match_shape>(),
-    builtin<"vm.builtin.match_prim_value", match_prim_value>(), builtin<"vm.builtin.make_shape", make_shape>(),
-    builtin<"vm.builtin.make_prim_value", make_prim_value>(),   builtin<"vm.builtin.shape_of", shape_of>(),
-    builtin<"vm.builtin.tensor_to_shape", tensor_to_shape>(),
+    builtin<"vm.builtin.alloc_shape_heap", alloc_shape_heap, "(vm, size)", 2>(),
+    builtin<"vm.builtin.match_shape", match_shape, "(x, heap, n, (code, operand) × n, error)", 4, SIZE_MAX>(),
+    builtin<"vm.builtin.match_prim_value", match_prim_value, "(x, heap, code, operand, error)", 5>(),
+    builtin<"vm.builtin.make_shape", make_shape, "(heap, n, (code, operand) × n)", 2, SIZE_MAX>(),
+    builtin<"vm.builtin.make_prim_value", make_prim_value, "(heap, code, operand)", 3>(),
+    builtin<"vm.builtin.shape_of", shape_of, "(tensor)", 1>(),
+    builtin<"vm.builtin.tensor_to_shape", tensor_to_shape, "(tensor)", 1>(),
 };
 
 }  // namespace

@@ -97,13 +97,11 @@ void for_each_line(const DLTensor &input, const AxisView &view, bool ascending, 
 }
 
 void same_shape(const DLTensor &a, std::string_view name_a, const DLTensor &b, std::string_view name_b) {
-  const auto x = dims_of(a), y = dims_of(b);
-  require(std::equal(x.begin(), x.end(), y.begin(), y.end()), name_b, " must have the shape of ", name_a, ", ",
-          describe(a), ", but is ", describe(b));
+  require(std::ranges::equal(dims_of(a), dims_of(b)), name_b, " must have the shape of ", name_a, ", ", describe(a),
+          ", but is ", describe(b));
 }
 
 Value argsort(Args args) {
-  check_count(args, 4, 4, "(input, output, axis, is_ascend)");
   const DLTensor &input = compact_tensor(args[0], "input"), &output = compact_output(args[1], "output");
   same_shape(input, "input", output, "output");
   const AxisView view(input, axis_of(args[2], input.ndim));
@@ -118,7 +116,6 @@ Value argsort(Args args) {
 }
 
 Value sort(Args args) {
-  check_count(args, 4, 4, "(input, output, axis, is_ascend)");
   const DLTensor &input = compact_tensor(args[0], "input"), &output = compact_output(args[1], "output", input.dtype);
   same_shape(input, "input", output, "output");
   const AxisView view(input, axis_of(args[2], input.ndim));
@@ -138,7 +135,6 @@ void check_topk_shape(const DLTensor &input, int32_t axis, int64_t k, const DLTe
 }
 
 Value topk(Args args) {
-  check_count(args, 6, 7, "(input, [values,] [indices,] k, axis, ret_type, is_ascend)");
   const DLTensor &input = compact_tensor(args[0], "input");
   const Args rest = args.last(4);
   const int32_t axis = axis_of(rest[1], input.ndim);
@@ -146,9 +142,9 @@ Value topk(Args args) {
   require(returns == "both" || returns == "values" || returns == "indices",
           "ret_type must be both, values or indices, but is ", returns);
   const size_t outputs = returns == "both" ? 2 : 1;
-  check_count(args, 5 + outputs, 5 + outputs,
-              outputs == 2 ? "(input, values, indices, k, axis, \"both\", is_ascend)"
-                           : "(input, output, k, axis, ret_type, is_ascend)");
+  if (args.size() != 5 + outputs)
+    wrong_count(args, outputs == 2 ? "(input, values, indices, k, axis, \"both\", is_ascend)"
+                                   : "(input, output, k, axis, ret_type, is_ascend)");
   const AxisView view(input, axis);
   int64_t k = as_int(rest[0], "k");
   if (k < 1) k = view.size;  // in TVM, k < 1 asks for all elements
@@ -176,7 +172,6 @@ Value topk(Args args) {
 
 // Sorts only the first sort_num elements of each line; the others keep their own index.
 Value argsort_nms(Args args) {
-  check_count(args, 5, 5, "(input, sort_num, output, axis, is_ascend)");
   const DLTensor &input = compact_tensor(args[0], "input", kFloat32);
   const DLTensor &output = compact_output(args[2], "output", kInt32);
   same_shape(input, "input", output, "output");
@@ -201,10 +196,10 @@ Value argsort_nms(Args args) {
 }
 
 constexpr Builtin kSortBuiltins[] = {
-    builtin<"tvm.contrib.sort.argsort", argsort>(),
-    builtin<"tvm.contrib.sort.sort", sort>(),
-    builtin<"tvm.contrib.sort.topk", topk>(),
-    builtin<"tvm.contrib.sort.argsort_nms", argsort_nms>(),
+    builtin<"tvm.contrib.sort.argsort", argsort, "(input, output, axis, is_ascend)", 4>(),
+    builtin<"tvm.contrib.sort.sort", sort, "(input, output, axis, is_ascend)", 4>(),
+    builtin<"tvm.contrib.sort.topk", topk, "(input, [values,] [indices,] k, axis, ret_type, is_ascend)", 6, 7>(),
+    builtin<"tvm.contrib.sort.argsort_nms", argsort_nms, "(input, sort_num, output, axis, is_ascend)", 5>(),
 };
 
 }  // namespace

@@ -81,12 +81,6 @@ const DLTensor &on_host(const DLTensor &tensor, Ref<Tensor> &out_copy) {
   return out_copy->dl;
 }
 
-uint64_t count_of(const DLTensor &tensor) {
-  uint64_t count = 0;
-  element_count(tensor.shape, tensor.ndim, count);
-  return count;
-}
-
 int32_t axis_of(const View &v, int32_t ndim) {
   const int64_t axis = as_int(v, "axis");
   if (axis < -ndim || axis >= ndim) fail(OPD_OUT_OF_RANGE, "axis is ", axis, ", but the tensor is of rank ", ndim);

@@ -19,7 +19,6 @@ const DLTensor &compact_tensor(const View &v, std::string_view name, std::option
 const DLTensor &compact_output(const View &v, std::string_view name, std::optional<DLDataType> dtype = {});
 // Returns the tensor if it lies on the CPU, else a copy that `out_copy` keeps. For small tensors that a builtin reads.
 const DLTensor &on_host(const DLTensor &tensor, Ref<Tensor> &out_copy);
-uint64_t count_of(const DLTensor &tensor);
 // Returns an axis of a tensor of rank `ndim`. Negative numbers count from the end.
 int32_t axis_of(const View &v, int32_t ndim);
 

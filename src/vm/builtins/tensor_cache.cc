@@ -16,13 +16,9 @@ Ref<Tensor> cached(std::string_view name) {  // throws OPD_NOT_FOUND
        suggestion(name, names));
 }
 
-Value cache_get(Args args) {
-  check_count(args, 1, 1, "(name)");
-  return TensorCache::global().find(as_text(args[0], "name"));
-}
+Value cache_get(Args args) { return TensorCache::global().find(as_text(args[0], "name")); }
 
 Value cache_update(Args args) {
-  check_count(args, 2, 3, "(name, tensor [, override])");
   const std::string_view name = as_text(args[0], "name");
   const bool override_existing = args.size() == 3 && as_int(args[2], "override") != 0;
   Ref<Tensor> tensor;
@@ -38,19 +34,16 @@ Value cache_update(Args args) {
 }
 
 Value cache_remove(Args args) {
-  check_count(args, 1, 1, "(name)");
   TensorCache::global().remove(as_text(args[0], "name"));
   return {};
 }
 
-Value cache_clear(Args args) {
-  check_count(args, 0, 0, "()");
+Value cache_clear(Args) {
   TensorCache::global().clear();
   return {};
 }
 
 Value cache_load(Args args) {
-  check_count(args, 3, 3, "(path, device type, device id)");
   const std::string path(as_text(args[0], "path"));
   const int64_t type = as_int(args[1], "device type"), id = as_int(args[2], "device id");
   require(type > 0 && type <= INT32_MAX && id >= 0 && id <= INT32_MAX, "device type ", type, " and id ", id,
@@ -71,7 +64,6 @@ Value cache_load(Args args) {
 Ref<Array> array_of(const std::vector<Value> &items) { return Array::make(views_of(items)); }
 
 Ref<Array> numbered(Args args) {  // prefix_0, prefix_1, …; without a count: up to the first absent name
-  check_count(args, 2, 2, "(prefix, count)");
   const std::string_view prefix = as_text(args[0], "prefix");
   const int64_t count = as_int(args[1], "count");
   if (count < -1) fail(OPD_OUT_OF_RANGE, "count must be -1 (all) or at least 0, but is ", count);
@@ -91,10 +83,7 @@ Ref<Array> named(Args names) {
   return array_of(tensors);
 }
 
-Ref<Array> named_by_array(Args args) {
-  check_count(args, 1, 1, "(names)");
-  return named(as<Array>(args[0], "names").views());
-}
+Ref<Array> named_by_array(Args args) { return named(as<Array>(args[0], "names").views()); }
 
 // A module that returns a parameter list from get_params().
 struct ParamModule final : Module {
@@ -111,29 +100,26 @@ struct ParamModule final : Module {
   const Ref<Array> params_;
 };
 
-Value param_array(Args args) { return numbered(args); }
-Value param_array_by_name(Args args) { return named_by_array(args); }
-Value param_array_by_name_unpacked(Args args) { return named(args); }
-Value param_module(Args args) { return make_object<ParamModule>(numbered(args)); }
-Value param_module_by_name(Args args) { return make_object<ParamModule>(named_by_array(args)); }
+Ref<Module> param_module(Args args) { return make_object<ParamModule>(numbered(args)); }
+Ref<Module> param_module_by_name(Args args) { return make_object<ParamModule>(named_by_array(args)); }
 
 constexpr Builtin kTensorCacheBuiltins[] = {
-    builtin<"vm.builtin.tensor_cache.get", cache_get>(),
-    builtin<"vm.builtin.tensor_cache.update", cache_update>(),
-    builtin<"vm.builtin.tensor_cache.remove", cache_remove>(),
-    builtin<"vm.builtin.tensor_cache.clear", cache_clear>(),
-    builtin<"vm.builtin.tensor_cache.load", cache_load>(),
+    builtin<"vm.builtin.tensor_cache.get", cache_get, "(name)", 1>(),
+    builtin<"vm.builtin.tensor_cache.update", cache_update, "(name, tensor [, override])", 2, 3>(),
+    builtin<"vm.builtin.tensor_cache.remove", cache_remove, "(name)", 1>(),
+    builtin<"vm.builtin.tensor_cache.clear", cache_clear, "()", 0>(),
+    builtin<"vm.builtin.tensor_cache.load", cache_load, "(path, device type, device id)", 3>(),
     // TVM's names before it renamed NDArray to Tensor.
-    builtin<"vm.builtin.ndarray_cache.get", cache_get>(),
-    builtin<"vm.builtin.ndarray_cache.update", cache_update>(),
-    builtin<"vm.builtin.ndarray_cache.remove", cache_remove>(),
-    builtin<"vm.builtin.ndarray_cache.clear", cache_clear>(),
-    builtin<"vm.builtin.ndarray_cache.load", cache_load>(),
-    builtin<"vm.builtin.param_array_from_cache", param_array>(),
-    builtin<"vm.builtin.param_array_from_cache_by_name", param_array_by_name>(),
-    builtin<"vm.builtin.param_array_from_cache_by_name_unpacked", param_array_by_name_unpacked>(),
-    builtin<"vm.builtin.param_module_from_cache", param_module>(),
-    builtin<"vm.builtin.param_module_from_cache_by_name", param_module_by_name>(),
+    builtin<"vm.builtin.ndarray_cache.get", cache_get, "(name)", 1>(),
+    builtin<"vm.builtin.ndarray_cache.update", cache_update, "(name, tensor [, override])", 2, 3>(),
+    builtin<"vm.builtin.ndarray_cache.remove", cache_remove, "(name)", 1>(),
+    builtin<"vm.builtin.ndarray_cache.clear", cache_clear, "()", 0>(),
+    builtin<"vm.builtin.ndarray_cache.load", cache_load, "(path, device type, device id)", 3>(),
+    builtin<"vm.builtin.param_array_from_cache", numbered, "(prefix, count)", 2>(),
+    builtin<"vm.builtin.param_array_from_cache_by_name", named_by_array, "(names)", 1>(),
+    builtin<"vm.builtin.param_array_from_cache_by_name_unpacked", named, "(names …)", 0, SIZE_MAX>(),
+    builtin<"vm.builtin.param_module_from_cache", param_module, "(prefix, count)", 2>(),
+    builtin<"vm.builtin.param_module_from_cache_by_name", param_module_by_name, "(names)", 1>(),
 };
 
 }  // namespace

@@ -70,7 +70,7 @@ struct Groups {
       const auto x_row = row_at(a), y_row = row_at(b);
       return std::lexicographical_compare_three_way(x_row.begin(), x_row.end(), y_row.begin(), y_row.end());
     };
-    std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    std::ranges::sort(order, [&](int64_t a, int64_t b) {
       const auto result = compare(a, b);
       return result != 0 ? result < 0 : a < b;
     });
@@ -84,7 +84,7 @@ struct Groups {
   void in_order_of_appearance() {
     std::vector<size_t> order(first.size());
     std::iota(order.begin(), order.end(), 0);
-    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return first[a] < first[b]; });
+    std::ranges::sort(order, [&](size_t a, size_t b) { return first[a] < first[b]; });
     std::vector<int64_t> new_first, new_size, new_place(order.size());
     for (size_t i = 0; i < order.size(); ++i) {
       new_first.push_back(first[order[i]]);
@@ -112,7 +112,6 @@ Ref<Tensor> chosen_rows(const DLTensor &x, const Rows &rows, const int32_t *axis
 }
 
 Value unique(Args args) {
-  check_count(args, 5, 6, "(x, sorted, return_index, return_inverse, return_counts [, axis])");
   const auto x = host_copy(args[0], "x");
   const bool sorted = as_int(args[1], "sorted") != 0, with_index = as_int(args[2], "return_index") != 0;
   const bool with_inverse = as_int(args[3], "return_inverse") != 0, with_counts = as_int(args[4], "return_counts") != 0;
@@ -136,7 +135,6 @@ Value unique(Args args) {
 
 // Returns int64[rank, number of non-zero elements]: one column of indices per element, in row-major order.
 Value nonzero(Args args) {
-  check_count(args, 1, 1, "(x)");
   const auto x = host_copy(args[0], "x");
   const SortKeys keys(x->dl.dtype, "x");
   const int64_t one[] = {1};
@@ -157,15 +155,14 @@ Value nonzero(Args args) {
 }
 
 Value shape_to_tensor(Args args) {
-  check_count(args, 1, 1, "(shape)");
   const auto dims = as<Shape>(args[0], "shape").dims();
   return index_vector(dims.size(), [&](size_t i) { return dims[i]; });
 }
 
 constexpr Builtin kUniqueBuiltins[] = {
-    builtin<"relax.run.unique", unique>(),
-    builtin<"relax.run.nonzero", nonzero>(),
-    builtin<"relax.run.shape_to_tensor", shape_to_tensor>(),
+    builtin<"relax.run.unique", unique, "(x, sorted, return_index, return_inverse, return_counts [, axis])", 5, 6>(),
+    builtin<"relax.run.nonzero", nonzero, "(x)", 1>(),
+    builtin<"relax.run.shape_to_tensor", shape_to_tensor, "(shape)", 1>(),
 };
 
 }  // namespace

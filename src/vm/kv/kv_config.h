@@ -33,7 +33,7 @@ struct KvConfig {
   static KvConfig from(Args args);
   std::vector<Value> arguments() const;  // arguments for from() that give an equal configuration
   int64_t num_pages() const { return pages_for(max_total, page_size) + 1 + (has_windows ? 2 * max_batch : 0); }
-  bool has_kind(KvLayerKind kind) const { return std::find(kinds.begin(), kinds.end(), kind) != kinds.end(); }
+  bool has_kind(KvLayerKind kind) const { return std::ranges::find(kinds, kind) != kinds.end(); }
   int64_t rows_at_once() const { return max_batch > max_rows ? max_batch : max_rows; }
 };
 

@@ -138,7 +138,7 @@ std::span<const int32_t> KvForward::blocks_at(size_t sequence, size_t depth) con
 // Groups queries that read the same pages into chunks. At the last depth each sequence is its own chunk, because its
 // blocks are joined.
 void KvForward::choose_kernels(const KvSequences &sequences) {
-  is_decoding_ = std::all_of(counts_.begin(), counts_.end(), [](int64_t count) { return count == 1; });
+  is_decoding_ = std::ranges::all_of(counts_, [](int64_t count) { return count == 1; });
   for (size_t depth = 0; depth < num_depths_; ++depth) {
     auto &chunks = chunks_[depth];
     chunks.clear();
@@ -163,8 +163,7 @@ void KvForward::choose_kernels(const KvSequences &sequences) {
     }
     chunks.resize(last + 1);
   }
-  const bool has_tree =
-      std::any_of(batch_.begin(), batch_.end(), [](const KvSequence *s) { return !s->tree.is_empty(); });
+  const bool has_tree = std::ranges::any_of(batch_, [](const KvSequence *s) { return !s->tree.is_empty(); });
   appends_before_ = (!sequences.has_windows() && depths_[num_depths_ - 1].decodes) || has_tree;
 }
 

@@ -42,6 +42,9 @@ class KvView {
       strides_[i] = stride;
     }
   }
+  // Another shape in the memory of a tensor, from its start on.
+  KvView(const DLTensor &memory, std::initializer_list<int64_t> dims)
+      : KvView(memory.data, memory.byte_offset, memory.dtype, memory.device, dims) {}
   KvView(const KvView &other) { *this = other; }
   KvView &operator=(const KvView &other) {
     dl_ = other.dl_;

@@ -68,7 +68,7 @@ class KvTree {
   std::vector<int32_t> path_to(int32_t node) const {
     std::vector<int32_t> path;
     for (; node >= 0; node = parents_[static_cast<size_t>(node)]) path.push_back(node);
-    std::reverse(path.begin(), path.end());
+    std::ranges::reverse(path);
     return path;
   }
 

@@ -21,13 +21,13 @@ void require_batch(std::span<const int64_t> ids, std::span<const int64_t> number
   std::vector<int64_t> sorted;
   if (ids.size() > kFew) {
     sorted.assign(ids.begin(), ids.end());
-    std::sort(sorted.begin(), sorted.end());
-    const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+    std::ranges::sort(sorted);
+    const auto twice = std::ranges::adjacent_find(sorted);
     require(twice == sorted.end(), "sequence ", twice == sorted.end() ? 0 : *twice, " is named twice");
   }
   for (size_t i = 0; i < ids.size(); ++i) {
     const auto before = ids.first(sorted.empty() ? i : 0);
-    require(std::find(before.begin(), before.end(), ids[i]) == before.end(), "sequence ", ids[i], " is named twice");
+    require(std::ranges::find(before, ids[i]) == before.end(), "sequence ", ids[i], " is named twice");
     require(numbers[i] >= least, what, " must be at least ", least, ", but is ", numbers[i], " for sequence ", ids[i]);
   }
 }

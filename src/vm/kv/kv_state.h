@@ -47,6 +47,14 @@ std::vector<T> read_numbers(ByteReader &from, const char *field) {
   return numbers;
 }
 
+// Marks a number as read. Throws unless it is below the size of `is_known` and was not read before.
+inline void note_number(const ByteReader &from, const char *field, int64_t number, std::vector<bool> &is_known) {
+  const auto count = static_cast<int64_t>(is_known.size());
+  if (number < 0 || number >= count || is_known[static_cast<size_t>(number)])
+    from.bad(field, concat(number, " must be one of ", count, " and be there once"));
+  is_known[static_cast<size_t>(number)] = true;
+}
+
 constexpr int64_t kMostKvSize = int64_t{1} << 31;  // kernels count rows, places and slots in 32 bits
 
 struct KvSequenceLength {

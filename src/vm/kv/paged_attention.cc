@@ -79,9 +79,8 @@ bool PagedKvCache::attend_depths(size_t layer, double scale, KvView &q, KvView &
       is_first = false;
       continue;
     }
-    KvView more(more_out_->dl.data, more_out_->dl.byte_offset, config_.dtype, config_.device,
-                {out.dim(0), out.dim(1), out.dim(2)});
-    KvView more_lse = lse_rows(more_lse_, forward_.num_rows());
+    KvView more(more_out_->dl, {out.dim(0), out.dim(1), out.dim(2)}),
+        more_lse(more_lse_->dl, {forward_.num_rows(), config_.query_heads});
     attend_depth(layer, scale, depth, q, more, more_lse);
     const View args[] = {out, lse, more, more_lse};
     run_kernel(kernels_.merge, "merging", args);
@@ -93,9 +92,8 @@ void PagedKvCache::fill_unseen(KvView &out, KvView &lse) {
   constexpr float kNoWeight = -5e4F;  // kernels use the same value
   const std::vector<float> none(static_cast<size_t>(lse.dim(0) * lse.dim(1)), kNoWeight);
   const std::vector<char> zeros(bytes_of(*out));
-  copy_tensor(*KvView(const_cast<float *>(none.data()), 0, kKvLseType, kHost, {lse.dim(0), lse.dim(1)}), *lse);
-  copy_tensor(*KvView(const_cast<char *>(zeros.data()), 0, config_.dtype, kHost, {out.dim(0), out.dim(1), out.dim(2)}),
-              *out);
+  copy_from_bytes(*lse, none.data(), none.size() * sizeof(float));
+  copy_from_bytes(*out, zeros.data(), zeros.size());
 }
 
 void PagedKvCache::attend(size_t layer, double scale, Rows &rows, KvView &out, KvView &lse) {
@@ -110,9 +108,10 @@ void PagedKvCache::attend_fused(int64_t layer, double scale, const DLTensor &qkv
   const int64_t rows = forward_.num_rows();
   KvView given = checked(qkv, "qkv", c.query_heads + 2 * c.kv_heads, c.key_dim);
   KvView result = checked(out, "the output", c.query_heads, c.value_dim);
-  Rows split{view_rows(q_, c.query_heads, c.key_dim, rows), view_rows(k_, c.kv_heads, c.key_dim, rows),
-             view_rows(v_, c.kv_heads, c.value_dim, rows)};
-  KvView positions = table(forward_.query_positions), lse = lse_rows(lse_, rows);
+  Rows split{{q_->dl, {rows, c.query_heads, c.key_dim}},
+             {k_->dl, {rows, c.kv_heads, c.key_dim}},
+             {v_->dl, {rows, c.kv_heads, c.value_dim}}};
+  KvView positions = table(forward_.query_positions), lse(lse_->dl, {rows, c.query_heads});
   is_touched_ = true;
   const View rotates = c.rope_factors ? view_of(c.rope_factors.get()) : opd_int(c.rope == KvRope::kNormal);
   const View args[] = {given, positions, split.q, split.k, split.v, rotates};
@@ -129,7 +128,8 @@ void PagedKvCache::attend_shared(int64_t layer, double scale, const DLTensor &q,
   const KvConfig &c = config_;
   Rows rows{checked(q, "q", c.query_heads, c.key_dim), checked(k, "current_k", c.kv_heads, c.key_dim),
             checked(v, "current_v", c.kv_heads, c.value_dim)};
-  KvView result = checked(out, "the output", c.query_heads, c.value_dim), lse = lse_rows(lse_, forward_.num_rows());
+  KvView result = checked(out, "the output", c.query_heads, c.value_dim),
+         lse(lse_->dl, {forward_.num_rows(), c.query_heads});
   is_touched_ = true;
   attend(index, scale, rows, result, lse);
 }
@@ -164,7 +164,7 @@ void PagedKvCache::append_latent(int64_t layer, const DLTensor &rows) {
     fail(OPD_INVALID_ARGUMENT, "kv must be a compact ", dtype_name(config_.dtype), " tensor of at least ",
          forward_.num_rows(), " rows of size ", config_.key_dim, ", but is ", describe(rows));
   is_touched_ = true;
-  KvView given(rows.data, rows.byte_offset, rows.dtype, rows.device, {forward_.num_rows(), config_.key_dim});
+  KvView given(rows, {forward_.num_rows(), config_.key_dim});
   KvView pages = pages_of(index), places = table(forward_.places);
   const View args[] = {pages, given, places};
   run_kernel(kernels_.append_mla, "new rows of MLA", args);

@@ -29,8 +29,6 @@ std::string digits_of(double number) {
 
 // The text that TVM hashes.
 std::string layout_of(const KvConfig &c) {
-  std::string kinds;
-  for (size_t i = 0; i < c.kinds.size(); ++i) kinds += i ? ",mha" : "mha";
   return concat("format_version=", kVersion, ";cache_type=", kCacheType, ";page_size=", c.page_size,
                 ";num_layers=", c.num_layers, ";layer_begin=", c.first_layer,
                 ";layer_end=", c.first_layer + c.num_layers, ";num_qo_heads=", c.query_heads,
@@ -38,7 +36,7 @@ std::string layout_of(const KvConfig &c) {
                 ";dtype=", dtype_name(c.dtype), ";rope_mode=", rope_name(c.rope),
                 ";rotary_scale=", digits_of(c.rope_scale), ";rotary_theta=", digits_of(c.rope_theta),
                 ";has_rope_ext_factors=0;support_sliding_window=0;support_layer_sliding_window=0;page_group_layout=",
-                kGroupLayout, ";attn_kinds=", kinds);
+                kGroupLayout, ";attn_kinds=", listed(std::vector<const char *>(c.kinds.size(), "mha"), ","));
 }
 
 void write_groups(JsonWriter &json, const KvConfig &c, int64_t length) {
@@ -173,21 +171,19 @@ void PagedKvCache::check_group(const DLTensor &tensor, int64_t group, int64_t pa
   if (group < 0 || group >= config_.num_layers)
     fail(OPD_OUT_OF_RANGE, "group_id must be from 0 to ", config_.num_layers - 1, ", but is ", group);
   const int64_t dims[] = {1, pages, 2, config_.kv_heads, config_.page_size, config_.key_dim};
-  std::string wanted;
-  append_dims(wanted, dims);
   require(std::ranges::equal(dims_of(tensor), dims) && same(tensor.dtype, config_.dtype) && is_contiguous(tensor),
-          "the tensor of the pages must be compact, of ", dtype_name(config_.dtype), wanted, ", but is ",
+          "the tensor of the pages must be compact, of ", type_text(config_.dtype, dims), ", but is ",
           describe(tensor));
 }
 
 // Returns page `number` of a tensor of pages.
 KvView PagedKvCache::page_of(const DLTensor &pages, int64_t number) const {
-  const KvView one(nullptr, 0, config_.dtype, pages.device, {2, config_.kv_heads, config_.page_size, config_.key_dim});
-  return {pages.data,
-          pages.byte_offset + bytes_of(*one) * static_cast<uint64_t>(number),
-          config_.dtype,
-          pages.device,
-          {2, config_.kv_heads, config_.page_size, config_.key_dim}};
+  const auto page = [this](const DLTensor &memory) {
+    return KvView(memory, {2, config_.kv_heads, config_.page_size, config_.key_dim});
+  };
+  DLTensor memory = pages;
+  memory.byte_offset += bytes_of(*page(pages)) * static_cast<uint64_t>(number);
+  return page(memory);
 }
 
 // Unused rows of the last page are zeroed, so that equal sequences give equal checkpoints.
@@ -201,9 +197,7 @@ void PagedKvCache::export_group(int64_t id, int64_t group, const DLTensor &tenso
            to = page_of(tensor, number);
     if (const int64_t rows = sequence.length - first; rows < size) {
       const std::vector<char> zeros(bytes_of(*to));
-      copy_tensor(*KvView(const_cast<char *>(zeros.data()), 0, config_.dtype, kHost,
-                          {2, config_.kv_heads, size, config_.key_dim}),
-                  *to);
+      copy_from_bytes(*to, zeros.data(), zeros.size());
       from.cut(2, rows);
       to.cut(2, rows);
     }

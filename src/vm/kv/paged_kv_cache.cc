@@ -6,12 +6,6 @@
 #include "vm/pool.h"
 
 namespace opd {
-namespace {
-
-bool on_cpu(DLDevice device) { return device.device_type == kDLCPU; }
-
-}  // namespace
-
 PagedKvCache::PagedKvCache(KvConfig config, KvKernels kernels)
     : config_(std::move(config)),
       kernels_(std::move(kernels)),
@@ -44,8 +38,8 @@ PagedKvCache::PagedKvCache(KvConfig config, KvKernels kernels)
 void PagedKvCache::probe_page_size() {
   if (!kernels_.append || config_.has_kind(KvLayerKind::kLatent)) return;
   const KvTable nowhere(1, -1);
-  KvView pages = pages_of(0), k = view_rows(k_, config_.kv_heads, config_.key_dim, 1),
-         v = view_rows(v_, config_.kv_heads, config_.value_dim, 1), places = table(nowhere);
+  KvView pages = pages_of(0), k(k_->dl, {1, config_.kv_heads, config_.key_dim}),
+         v(v_->dl, {1, config_.kv_heads, config_.value_dim}), places = table(nowhere);
   try {
     const View args[] = {pages, k, v, places};
     call(*kernels_.append, args);
@@ -114,13 +108,8 @@ KvUsage PagedKvCache::usage() const {
   uint64_t bytes = 0;
   for (const auto &store : stores_) bytes += bytes_of(store->dl);
   for (const auto &rows : {q_, k_, v_, more_out_, lse_, more_lse_}) bytes += bytes_of(rows->dl);
-  return {sequences_.size(),
-          sequences_.num_rows(),
-          config_.max_batch,
-          config_.page_size,
-          sequences_.num_pages(),
-          sequences_.num_free_pages(),
-          bytes};
+  const KvSequences &s = sequences_;
+  return {s.size(), s.num_rows(), config_.max_batch, config_.page_size, s.num_pages(), s.num_free_pages(), bytes};
 }
 
 void PagedKvCache::commit(std::span<const int64_t> ids, std::span<const int64_t> leaves) {
@@ -183,19 +172,14 @@ bool PagedKvCache::is_latent(int64_t layer) const {
 KvView PagedKvCache::pages_of(size_t layer) {
   const DLTensor &store = stores_[layer]->dl;
   const int64_t pages = std::clamp<int64_t>(sequences_.num_touched_pages() + 1, 1, config_.num_pages());
-  if (config_.kinds[layer] == KvLayerKind::kLatent)
-    return {store.data, store.byte_offset, store.dtype, store.device, {pages, config_.page_size, config_.key_dim}};
-  return {store.data,
-          store.byte_offset,
-          store.dtype,
-          store.device,
-          {pages, 2, config_.kv_heads, config_.page_size, config_.key_dim}};
+  if (config_.kinds[layer] == KvLayerKind::kLatent) return {store, {pages, config_.page_size, config_.key_dim}};
+  return {store, {pages, 2, config_.kv_heads, config_.page_size, config_.key_dim}};
 }
 
 KvView PagedKvCache::placed(const KvTable &values, size_t margin, std::initializer_list<int64_t> dims) {
   auto *const host = const_cast<int32_t *>(values.data());
   // The margin is a multiple of 64 bytes, so that kernels that ignore offsets find the table, too.
-  if (on_cpu(config_.device)) return {host + margin, 0, kKvTableType, kHost, dims};
+  if (config_.device.device_type == kDLCPU) return {host + margin, 0, kKvTableType, kHost, dims};
   Ref<Tensor> &copy = device_tables_[&values];
   if (!copy) {
     const int64_t all[] = {static_cast<int64_t>(values.size())};
@@ -214,11 +198,7 @@ KvView PagedKvCache::checked(const DLTensor &tensor, const char *what, int64_t h
     fail(OPD_INVALID_ARGUMENT, what, " must be a compact ", dtype_name(config_.dtype), " tensor of at least ",
          forward_.num_rows(), " rows", heads < 0 ? std::string() : concat(", ", heads, " heads"),
          dim < 0 ? std::string() : concat(", size ", dim), ", but is ", describe(tensor));
-  return {tensor.data,
-          tensor.byte_offset,
-          tensor.dtype,
-          tensor.device,
-          {forward_.num_rows(), tensor.shape[1], tensor.shape[2]}};
+  return {tensor, {forward_.num_rows(), tensor.shape[1], tensor.shape[2]}};
 }
 
 KvView PagedKvCache::checked_lse(const DLTensor &tensor, const char *what) {
@@ -227,7 +207,7 @@ KvView PagedKvCache::checked_lse(const DLTensor &tensor, const char *what) {
                     same(tensor.device, config_.device) && is_contiguous(tensor);
   require(fits, what, " must be a compact float32 tensor of at least ", forward_.num_rows(), " rows and ",
           config_.query_heads, " heads, but is ", describe(tensor));
-  return {tensor.data, tensor.byte_offset, tensor.dtype, tensor.device, {forward_.num_rows(), config_.query_heads}};
+  return {tensor, {forward_.num_rows(), config_.query_heads}};
 }
 
 void PagedKvCache::debug_get(int64_t id, int64_t begin, int64_t end, const DLTensor &keys, const DLTensor *values) {
@@ -243,13 +223,9 @@ void PagedKvCache::debug_get(int64_t id, int64_t begin, int64_t end, const DLTen
   for (size_t layer = 0; layer < stores_.size(); ++layer) {
     KvView pages = pages_of(layer);
     const View key = opd_dltensor(const_cast<DLTensor *>(&keys)), number = opd_int(static_cast<int64_t>(layer));
-    if (!values) {
-      const View args[] = {pages, positions, key, number};
-      run_kernel(kernels_.debug_get, "reading rows", args);
-    } else {
-      const View args[] = {pages, positions, key, opd_dltensor(const_cast<DLTensor *>(values)), number};
-      run_kernel(kernels_.debug_get, "reading rows", args);
-    }
+    std::vector<View> args{pages, positions, key, number};
+    if (values) args.insert(args.end() - 1, opd_dltensor(const_cast<DLTensor *>(values)));
+    run_kernel(kernels_.debug_get, "reading rows", args);
   }
   device_tables_.clear();
 }

@@ -77,14 +77,6 @@ class PagedKvCache final : public KvState {
     return placed(values, margin, {static_cast<int64_t>(values.size() - margin) / 2, 2});
   }
   KvView placed(const KvTable &values, size_t margin, std::initializer_list<int64_t> dims);
-  KvView view_rows(const Ref<Tensor> &buffer, int64_t heads, int64_t dim, int64_t rows) {
-    return {buffer->dl.data, buffer->dl.byte_offset, config_.dtype, config_.device, {rows, heads, dim}};
-  }
-
-  KvView lse_rows(const Ref<Tensor> &buffer, int64_t rows) {
-    return {buffer->dl.data, buffer->dl.byte_offset, kKvLseType, config_.device, {rows, config_.query_heads}};
-  }
-
   KvView checked(const DLTensor &tensor, const char *what, int64_t heads, int64_t dim);
   KvView checked_lse(const DLTensor &tensor, const char *what);
   void check_group(const DLTensor &tensor, int64_t group, int64_t pages) const;

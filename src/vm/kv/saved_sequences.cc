@@ -50,7 +50,7 @@ void KvSequences::save(ByteWriter &out) const {
   write_numbers(out, free_blocks_);
   std::vector<int64_t> ids;
   for (const auto &[id, sequence] : sequences_) ids.push_back(id);
-  std::sort(ids.begin(), ids.end());
+  std::ranges::sort(ids);
   out.write(static_cast<uint64_t>(ids.size()));
   for (const int64_t id : ids) {
     const KvSequence &sequence = get(id);
@@ -95,18 +95,10 @@ void KvSequences::join_blocks(const ByteReader &from) {
   const auto num_blocks = static_cast<int32_t>(blocks_.size());
   std::vector<bool> is_page_known(static_cast<size_t>(num_touched_pages_)), is_block_free(blocks_.size());
   const auto add_pages = [&](const std::vector<int32_t> &pages) {
-    for (const int32_t page : pages) {
-      if (page < 0 || page >= num_touched_pages_ || is_page_known[static_cast<size_t>(page)])
-        from.bad("page", concat(page, " must be one of ", num_touched_pages_, " and be there once"));
-      is_page_known[static_cast<size_t>(page)] = true;
-    }
+    for (const int32_t page : pages) note_number(from, "page", page, is_page_known);
   };
   add_pages(given_pages_);
-  for (const int32_t free : free_blocks_) {
-    if (free < 0 || free >= num_blocks || is_block_free[static_cast<size_t>(free)])
-      from.bad("free block", concat(free, " must be one of ", num_blocks, " and be there once"));
-    is_block_free[static_cast<size_t>(free)] = true;
-  }
+  for (const int32_t free : free_blocks_) note_number(from, "free block", free, is_block_free);
   const auto require_block = [&](int32_t index) {
     if (index < 0 || index >= num_blocks || is_block_free[static_cast<size_t>(index)])
       from.bad("block", concat(index, " is none in use"));

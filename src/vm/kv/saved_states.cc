@@ -174,7 +174,7 @@ std::string RnnState::rows_of(int64_t layer, int64_t kind) const {
   const Parts slots(storages_.at(index)->dl, max_sequences_, max_history_);
   ByteWriter out;
   for (const auto &[id, at] : std::map<int64_t, Sequence>(sequences_.begin(), sequences_.end())) {
-    const bool is_in_pass = std::find(ids_.begin(), ids_.end(), id) != ids_.end();
+    const bool is_in_pass = std::ranges::find(ids_, id) != ids_.end();
     slots.save(out, at.slot, [&, &sequence = at](int64_t history) {
       const int64_t before = (sequence.history - history + max_history_) % max_history_;
       return before <= sequence.available || (is_in_pass && before == max_history_ - 1);
@@ -192,18 +192,13 @@ void RnnState::restore(ByteReader &from) {
   if (num_touched_slots_ > max_sequences_)
     from.bad("number of slots", concat("must be at most ", max_sequences_, ", but is ", num_touched_slots_));
   std::vector<bool> is_known(static_cast<size_t>(num_touched_slots_));
-  const auto add_slot = [&](int64_t slot) {
-    if (slot < 0 || slot >= num_touched_slots_ || is_known[static_cast<size_t>(slot)])
-      from.bad("slot", concat(slot, " must be one of ", num_touched_slots_, " and be there once"));
-    is_known[static_cast<size_t>(slot)] = true;
-  };
-  for (const int64_t slot : free_slots_) add_slot(slot);
+  for (const int64_t slot : free_slots_) note_number(from, "slot", slot, is_known);
   std::vector<int64_t> slots;
   for (uint64_t i = 0; i < count; ++i) {
     const auto id = from.read<int64_t>("sequence");
     Sequence at{from.read<int64_t>("slot")};
     for (int64_t *const number : {&at.history, &at.available, &at.num_tokens}) *number = from.read<int64_t>("state");
-    add_slot(at.slot);
+    note_number(from, "slot", at.slot, is_known);
     if (at.history < 0 || at.history >= max_history_ || at.available < 0 || at.available >= max_history_ ||
         at.num_tokens < 0 || at.num_tokens > INT64_MAX / max_sequences_ || !sequences_.emplace(id, at).second)
       from.bad("sequence", concat(id, " has states that do not exist"));
