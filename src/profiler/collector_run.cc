@@ -8,10 +8,62 @@
 
 namespace opd {
 
+// ---- waits for a processor
+
+CallWaits::CallWaits() {
+  constexpr double kLongNs = 100'000, kCostOfLong = 100;  // a call is long from here, or from this many reads
+  uint64_t read = UINT64_MAX;
+  for (int i = 0; i < 5; ++i) {  // the least of several, because this thread may lose the processor meanwhile
+    const uint64_t begin = ticks_of(clock_);
+    (void)wait_.read();
+    read = std::min(read, ticks_of(clock_) - begin);
+  }
+  long_ = static_cast<uint64_t>(std::max(kLongNs / line_.ns_per_tick, kCostOfLong * static_cast<double>(read)));
+  seen_ = ticks_of(clock_);
+}
+
+void CallWaits::begin_run() noexcept {
+  if (depth_++ == 0) {
+    open_.clear();       // an error may have left calls open
+    (void)wait_.read();  // waits before the run
+  }
+  seen_ = ticks_of(clock_);
+}
+
+uint64_t CallWaits::before_call() {
+  const uint64_t now = ticks_of(clock_);
+  read_after(now - seen_);  // what the VM waited for since the last call
+  open_.push_back({});
+  return ticks_of(clock_) - now;
+}
+
+// If memory cannot be allocated, the wait is lost, like the event.
+uint64_t CallWaits::end_call(uint64_t begin, Recordings recording, EventItems &out) noexcept {
+  const uint64_t now = ticks_of(clock_);
+  while (!open_.empty() && open_.back().ticks > begin) open_.pop_back();  // calls that an error ended
+  read_after(now - seen_);
+  if (!open_.empty()) try {
+      const Open call = open_.back();
+      open_.pop_back();
+      const uint64_t waited = waited_ns_ - call.waited_ns;
+      if (!open_.empty()) open_.back().nested_ns += waited;
+      if (waited > call.nested_ns) {
+        const double own_ns = std::min(static_cast<double>(waited - call.nested_ns), line_.duration_ns(now - begin));
+        const Metric metric = Metric::of_number(MetricKind::kDuration, own_ns / 1000);
+        out.add({EventItem::Type::kWaited, recording, kNoName, metric, {}});
+      }
+    } catch (const std::bad_alloc &) {}
+  return ticks_of(clock_) - now;
+}
+
 // ---- one thread
 
 CollectorRun::CollectorRun(CollectorSet &set, Recordings recording)
-    : set_(set), recording_(recording), num_devices_(set.devices_.size()), costs_(set.members_.size()) {
+    : set_(set),
+      waits_(set.waits_ ? &*set.waits_ : nullptr),
+      recording_(recording),
+      num_devices_(set.devices_.size()),
+      costs_(set.members_.size()) {
   reserve(64);
 }
 
@@ -70,10 +122,12 @@ size_t CollectorRun::begin_run() {
   const size_t depth = began_.size();
   reserve(depth + num_devices_);
   for (const DLDevice device : set_.devices_) begin(device);
+  if (waits_) waits_->begin_run();
   return depth;
 }
 
 void CollectorRun::end_run(size_t depth, EventItems &out) noexcept try {
+  if (waits_) waits_->end_run();
   end_down_to(depth + num_devices_);  // calls that an error left open
   const auto add = [&](EventItem::Type type, uint64_t bits) {
     out.add({type, recording_, kNoName, {MetricKind::kCount, bits}, {}});
@@ -90,8 +144,9 @@ void CollectorRun::end_run(size_t depth, EventItems &out) noexcept try {
 // ---- all threads
 
 CollectorSet::CollectorSet(std::span<const Ref<Collector>> collectors, std::span<const DLDevice> devices,
-                           bool is_session)
+                           bool is_session, bool has_waits)
     : members_(collectors.size()), devices_(devices.begin(), devices.end()), is_session_(is_session) {
+  if (has_waits) waits_.emplace();
   for (size_t i = 0; i < collectors.size(); ++i) members_[i].collector = collectors[i];
   for (Member &member : members_)
     attempt(member, [&] {

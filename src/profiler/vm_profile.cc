@@ -8,7 +8,6 @@
 #include "device/cpu/processor_wait.h"
 #include "device/cpu/thread_pool.h"
 #include "profiler/collector_run.h"
-#include "profiler/wait_observer.h"
 #include "report/report_rows.h"
 #include "vm/run.h"
 
@@ -21,9 +20,12 @@ std::vector<DLDevice> devices_of(const Vm &vm) {
   return devices;
 }
 
-std::unique_ptr<CallObservers> observers_of(const Vm &vm, const VmProfileOptions &options, bool is_session) {
-  if (options.collectors.empty()) return nullptr;
-  return std::make_unique<CollectorSet>(options.collectors, devices_of(vm), is_session);
+std::unique_ptr<CallObservers> observers_of(const Vm &vm, const VmProfileOptions &options, bool is_session,
+                                            bool has_waits = false) {
+  const bool collects = !options.collectors.empty();
+  if (!collects && !has_waits) return nullptr;
+  return std::make_unique<CollectorSet>(options.collectors, collects ? devices_of(vm) : std::vector<DLDevice>(),
+                                        is_session, has_waits);
 }
 
 RecordingOptions recording_options(const Vm &vm, const VmProfileOptions &options) {
@@ -182,8 +184,7 @@ VmProfile profile_runs(Vm &vm, const VmProfileOptions &options, const std::funct
   // a file cannot be dropped again.
   Ref<Recording> recording = Recording::start(how);
   const bool has_long = warm_up(*recording, options, call);
-  auto observers = observers_of(vm, options, false);
-  if (has_long) observers = observe_waits(std::move(observers));
+  auto observers = observers_of(vm, options, false, has_long);
   if (options.file.empty()) {
     recording->restart(static_cast<uint64_t>(options.repeat), std::move(observers));
   } else {
