@@ -144,11 +144,11 @@ KeptFile keep_sealed(const std::string &file, const std::string &directory, cons
   if (!may_write_file(content.size() + kSealBytes)) fail_errno("cannot keep the compiled library as", target, EFBIG);
   const size_t most = most_kept_bytes();
   shrink(directory, suffix, most - std::min(most, content.size()));
-  const int fd = ::open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  const Descriptor made(::open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
   const std::string bytes = seal.take();
-  const bool sealed = fd >= 0 && ::write(fd, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()) &&
-                      ::fchmod(fd, 0700) == 0;
-  if (fd >= 0) ::close(fd);
+  const bool sealed = made.get() >= 0 &&
+                      ::write(made.get(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()) &&
+                      ::fchmod(made.get(), 0700) == 0;
   if (!sealed || ::rename(file.c_str(), target.c_str()))
     fail_errno("cannot keep the compiled library as", target, errno);
   return {target, std::move(content)};
@@ -160,27 +160,22 @@ namespace {
 
 constexpr std::string_view kStart = "opdyno-build-";
 
-// Locks a directory of this user and returns its descriptor. Returns -1 if it cannot be locked or was removed. The lock
-// ends with the process.
-int lock(const std::string &path, int how) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+// Locks a directory of this user. Returns none if it cannot be locked or was removed. The lock ends with the process.
+Descriptor lock(const std::string &path, int how) {
+  Descriptor fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat ours {
   }, there{};
-  const bool is_locked = fd >= 0 && ::fstat(fd, &ours) == 0 && ours.st_uid == ::geteuid() && ::flock(fd, how) == 0 &&
+  const bool is_locked = ::fstat(fd.get(), &ours) == 0 && ours.st_uid == ::geteuid() && ::flock(fd.get(), how) == 0 &&
                          ::lstat(path.c_str(), &there) == 0 && there.st_ino == ours.st_ino;
-  if (is_locked) return fd;
-  if (fd >= 0) ::close(fd);
-  return -1;
+  return is_locked ? std::move(fd) : Descriptor();
 }
 
 void remove_abandoned(const std::string &parent) {
   std::error_code ignored;
   for (const auto &entry : std::filesystem::directory_iterator(parent, ignored)) {
     if (!entry.path().filename().string().starts_with(kStart)) continue;
-    const int fd = lock(entry.path().string(), LOCK_EX | LOCK_NB);
-    if (fd < 0) continue;
-    std::filesystem::remove_all(entry.path(), ignored);
-    ::close(fd);
+    const Descriptor locked = lock(entry.path().string(), LOCK_EX | LOCK_NB);
+    if (locked.get() >= 0) std::filesystem::remove_all(entry.path(), ignored);
   }
 }
 
@@ -204,14 +199,13 @@ void BuildDirectory::make_in(const std::string &parent) {
     if (!::mkdtemp(path_.data())) fail_errno("cannot make a directory in", parent, errno);
     lock_ = lock(path_, LOCK_SH);
     // Before the lock, another process may have removed the directory as abandoned. Then a new one is made.
-  } while (lock_ < 0 && ::access(path_.c_str(), F_OK));
+  } while (lock_.get() < 0 && ::access(path_.c_str(), F_OK));
 }
 
 BuildDirectory::~BuildDirectory() {
   if (stays_) return;
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
-  if (lock_ >= 0) ::close(lock_);
 }
 
 // ---- compiled kernels

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/content_hash.h"
+#include "base/file.h"
 
 namespace opd {
 
@@ -61,7 +62,7 @@ class BuildDirectory {
 
   std::string path_;
   bool stays_;
-  int lock_ = -1;
+  Descriptor lock_;
 };
 
 // ---- compiled kernels

@@ -15,18 +15,14 @@ constexpr uint64_t kNsPerMs = 1'000'000;
 
 enum class ClockId : uint32_t { kMonotonic = 1, kTsc = 2 };
 
-inline uint64_t monotonic_ns() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
+inline uint64_t clock_ns(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec);
 }
-
+inline uint64_t monotonic_ns() { return clock_ns(CLOCK_MONOTONIC); }
 // The processor time of the calling thread. Cost: a system call.
-inline uint64_t thread_time_ns() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(time.tv_nsec);
-}
+inline uint64_t thread_time_ns() { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
 namespace detail {
 extern constinit std::atomic<ClockId> tick_clock;  // ClockId{}: not decided yet

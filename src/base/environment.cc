@@ -3,10 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <cstdlib>
-#include <optional>
 #include <string_view>
 
 #include "base/log.h"
@@ -22,13 +20,6 @@ constexpr std::string_view kVariables[] = {
     "OPDYNO_KEPT_PROGRAMS_MB", "OPDYNO_NUM_THREADS", "OPDYNO_OPENCL_BINARIES", "OPDYNO_RECORD_LAST",
     "OPDYNO_RPC_CHECKSUMS",    "OPDYNO_SYSTEM_ROOT", "OPDYNO_TELEMETRY"};
 
-std::optional<size_t> whole_number(std::string_view text) {
-  size_t number = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || stop != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 }  // namespace
 
 void check_environment() noexcept try {
@@ -40,7 +31,7 @@ void check_environment() noexcept try {
       // Programs may have variables of their own, so only similar names are taken for mistakes.
       if (const std::string meant = suggestion(name, kVariables, 3); !meant.empty())
         log_variable_warning(concat("the environment variable ", name, " is not read.", meant));
-    } else if (name.ends_with("_MB") && !whole_number(value)) {
+    } else if (name.ends_with("_MB") && !number_in<size_t>(value)) {
       log_variable_warning(concat(name, " is \"", value, "\", which is not a number of MiB; 0 is used"));
     }
   }
@@ -48,7 +39,7 @@ void check_environment() noexcept try {
 
 size_t bytes_from_environment(const char *name, size_t usual) {
   const char *text = std::getenv(name);
-  const size_t mebibytes = text ? whole_number(text).value_or(0) : usual;
+  const size_t mebibytes = text ? number_in<size_t>(text).value_or(0) : usual;
   return std::min(mebibytes, SIZE_MAX >> 20) << 20;
 }
 

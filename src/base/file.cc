@@ -13,16 +13,6 @@
 #include "base/output_file.h"
 
 namespace opd {
-namespace {
-
-struct Descriptor {
-  int fd;
-  ~Descriptor() {
-    if (fd >= 0) ::close(fd);
-  }
-};
-
-}  // namespace
 
 std::string error_text(int error_number) {
   char buffer[128];
@@ -38,18 +28,14 @@ void fail_errno(const std::string &action, const std::string &path, int error_nu
 
 InputFile::InputFile(const std::string &path)
     : path_(path),
-      fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {  // otherwise opening a FIFO waits for a writer
-  if (fd_ < 0) fail_errno("cannot open", path, errno);
-  Descriptor file{fd_};
+      file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {  // otherwise opening a FIFO waits for a writer
+  if (fd() < 0) fail_errno("cannot open", path, errno);
   if (!S_ISREG(state().st_mode)) fail(OPD_INVALID_ARGUMENT, "cannot read ", path, ": not a regular file");
-  file.fd = -1;
 }
-
-InputFile::~InputFile() { ::close(fd_); }
 
 struct stat InputFile::state() const {
   struct stat info {};
-  if (::fstat(fd_, &info)) fail_errno("cannot open", path_, errno);
+  if (::fstat(fd(), &info)) fail_errno("cannot open", path_, errno);
   return info;
 }
 
@@ -62,7 +48,7 @@ std::string InputFile::read(size_t most) const {
   size_t done = 0;
   while (done < most) {
     if (done == content.size()) content.resize(std::min(most, 2 * content.size() + kStep));
-    const ssize_t n = ::pread(fd_, content.data() + done, content.size() - done, static_cast<off_t>(done));
+    const ssize_t n = ::pread(fd(), content.data() + done, content.size() - done, static_cast<off_t>(done));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) fail_errno("cannot read", path_, errno);
     if (n == 0) break;
@@ -89,11 +75,11 @@ void replace_file(const std::string &path, std::string_view content) {
 }
 
 void write_scratch_file(const std::string &path, std::string_view content) {
-  const Descriptor file{::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
-  if (file.fd < 0) fail_errno("cannot write", path, errno);
+  const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (file.get() < 0) fail_errno("cannot write", path, errno);
   if (!may_write_file(content.size())) fail_errno("cannot write", path, EFBIG);
   while (!content.empty()) {
-    const ssize_t n = ::write(file.fd, content.data(), content.size());
+    const ssize_t n = ::write(file.get(), content.data(), content.size());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) fail_errno("cannot write", path, errno);
     content.remove_prefix(static_cast<size_t>(n));

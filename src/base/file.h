@@ -1,29 +1,43 @@
 // Reads, maps and replaces whole files.
 #pragma once
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <string>
+#include <utility>
 
 #include "base/bytes.h"
 
 namespace opd {
 
-// A regular file opened for reading. The destructor closes it.
+// Owns a file descriptor; -1: none.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd = -1) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(Descriptor &&from) noexcept : fd_(std::exchange(from.fd_, -1)) {}
+  Descriptor &operator=(Descriptor &&from) noexcept { return std::swap(fd_, from.fd_), *this; }
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+// A regular file opened for reading.
 class InputFile {
  public:
   explicit InputFile(const std::string &path);  // throws if it is not a regular file
-  ~InputFile();
-  InputFile(const InputFile &) = delete;
-  InputFile &operator=(const InputFile &) = delete;
 
-  int fd() const { return fd_; }
+  int fd() const { return file_.get(); }
   const std::string &path() const { return path_; }
   struct stat state() const;                       // the current state
   std::string read(size_t most = SIZE_MAX) const;  // the whole content, whatever size state() reports
 
  private:
   std::string path_;
-  int fd_;
+  Descriptor file_;
 };
 
 std::string read_file(const std::string &path);

@@ -1,21 +1,11 @@
 #include "base/host_port.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 
 #include "base/error.h"
 
 namespace opd {
-namespace {
-
-bool is_port(std::string_view text) {
-  uint16_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
-}  // namespace
 
 HostPort HostPort::parse(std::string_view text, std::string_view usual_port, std::string_view whole) {
   HostPort made;
@@ -31,7 +21,7 @@ HostPort HostPort::parse(std::string_view text, std::string_view usual_port, std
   }
   if (text.starts_with(':')) made.port = text.substr(1);
   else if (text.empty()) made.port = usual_port;
-  require(!made.host.empty() && is_port(made.port), "\"", whole,
+  require(!made.host.empty() && number_in<uint16_t>(made.port), "\"", whole,
           "\" is not an address; write it as HOST:PORT, for example 127.0.0.1:9090");
   return made;
 }

@@ -165,11 +165,9 @@ std::string_view JsonDocument::number(const cJSON *number) const { return token(
 
 int64_t JsonDocument::integer(const cJSON *item) const {
   const std::string_view digits = number(item);
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc() || end != digits.data() + digits.size())
-    bad(item, concat("has the number ", digits.substr(0, 60), "; a 64-bit integer is expected"));
-  return value;
+  const std::optional<int64_t> value = number_in<int64_t>(digits);
+  if (!value) bad(item, concat("has the number ", digits.substr(0, 60), "; a 64-bit integer is expected"));
+  return *value;
 }
 
 double JsonDocument::real(const cJSON *item) const {

@@ -1,8 +1,10 @@
 // Builds text from parts, the same under every locale.
 #pragma once
 #include <algorithm>
+#include <charconv>
 #include <concepts>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -74,10 +76,26 @@ template <class... Parts>
   return concat_parts(as_part(parts)...);
 }
 
+// Returns the texts of all items, with the separator between them. Empty first items are left out.
+template <class Items>
+std::string joined(const Items &items, std::string_view separator = ", ") {
+  std::string out;
+  for (const auto &item : items) append(out += out.empty() ? "" : separator, item);
+  return out;
+}
+
 // "1 argument", "2 arguments"
 template <std::integral T>
 std::string counted(T number, std::string_view noun) {
   return concat(number, " ", noun, number == 1 ? "" : "s");
+}
+
+// Returns the number that the whole text is.
+template <class T>
+std::optional<T> number_in(std::string_view text) {
+  T number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
 }
 
 // Appends the UTF-8 of a code point.

@@ -62,8 +62,8 @@ constexpr KnownEvent known_events[] = {
 constexpr size_t kUsual = 5;
 using Events = std::vector<const KnownEvent *>;
 
-// Opens a counter of the calling thread; returns -1 with errno on failure.
-int open_event(const KnownEvent &event, int leader) {
+// Opens a counter of the calling thread; none, with errno, on failure.
+Descriptor open_event(const KnownEvent &event, int leader) {
   perf_event_attr attr{};
   attr.size = sizeof attr;
   attr.type = event.type;
@@ -72,30 +72,25 @@ int open_event(const KnownEvent &event, int leader) {
   attr.exclude_hv = 1;
   attr.disabled = leader < 0;
   attr.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
-  return static_cast<int>(syscall(SYS_perf_event_open, &attr, 0, -1, leader, PERF_FLAG_FD_CLOEXEC));
+  return Descriptor(static_cast<int>(syscall(SYS_perf_event_open, &attr, 0, -1, leader, PERF_FLAG_FD_CLOEXEC)));
 }
 
 class PerfGroup final : public CounterReader {
  public:
   explicit PerfGroup(const Events &events) : raw_(events.size()), scaled_(events.size()) {
     for (const KnownEvent *event : events) {
-      const int fd = open_event(*event, fds_.empty() ? -1 : fds_.front());
-      if (fd < 0) {
-        const int error = errno;
-        end();
-        fail(OPD_UNSUPPORTED, "event ", event->name, " cannot be counted: ", perf_hint(error));
-      }
-      fds_.push_back(fd);
+      Descriptor fd = open_event(*event, fds_.empty() ? -1 : fds_.front().get());
+      if (fd.get() < 0) fail(OPD_UNSUPPORTED, "event ", event->name, " cannot be counted: ", perf_hint(errno));
+      fds_.push_back(std::move(fd));
     }
-    ioctl(fds_.front(), PERF_EVENT_IOC_ENABLE, PERF_IOC_FLAG_GROUP);
+    ioctl(fds_.front().get(), PERF_EVENT_IOC_ENABLE, PERF_IOC_FLAG_GROUP);
   }
-  ~PerfGroup() override { end(); }
 
   // Scales each interval between two reads separately, so that values never fall.
   void read(uint64_t *values) override {
     uint64_t words[3 + std::size(known_events)];
     const size_t size = (3 + fds_.size()) * sizeof *words;
-    if (::read(fds_.front(), words, size) != static_cast<ssize_t>(size))
+    if (::read(fds_.front().get(), words, size) != static_cast<ssize_t>(size))
       fail(OPD_UNSUPPORTED, "the kernel's counters can no longer be read: ", error_text(errno));
     const uint64_t enabled = words[1] - enabled_, running = words[2] - running_;
     if (running < enabled) is_scaled_ = true;
@@ -114,10 +109,7 @@ class PerfGroup final : public CounterReader {
   bool is_estimated(size_t) const override { return is_scaled_; }
 
  private:
-  void end() noexcept {
-    for (const int fd : fds_) close(fd);
-  }
-  std::vector<int> fds_;
+  std::vector<Descriptor> fds_;
   std::vector<uint64_t> raw_, scaled_;
   uint64_t enabled_ = 0, running_ = 0;
   bool is_scaled_ = false;
@@ -128,13 +120,9 @@ class PerfCollector final : public CounterCollector {
   PerfCollector(const CounterOptions &options, const std::vector<std::pair<const KnownEvent *, DLDevice>> &events)
       : CounterCollector("perf", options.per_thread) {
     for (const auto &[event, device] : events) {
-      if (options.best_effort) {
-        const int fd = open_event(*event, -1);
-        if (fd < 0) {
-          add_note(concat("event ", event->name, " is left out: ", perf_hint(errno)));
-          continue;
-        }
-        close(fd);
+      if (options.best_effort && open_event(*event, -1).get() < 0) {
+        add_note(concat("event ", event->name, " is left out: ", perf_hint(errno)));
+        continue;
       }
       Counter counter{std::string(event->name)};
       counter.device = device;
@@ -164,12 +152,8 @@ const KnownEvent &known_event(std::string_view name) {
 
 std::vector<std::string> perf_events() {
   std::vector<std::string> names;
-  for (const KnownEvent &event : known_events) {
-    const int fd = open_event(event, -1);
-    if (fd < 0) continue;
-    close(fd);
-    names.emplace_back(event.name);
-  }
+  for (const KnownEvent &event : known_events)
+    if (open_event(event, -1).get() >= 0) names.emplace_back(event.name);
   return names;
 }
 
@@ -188,14 +172,10 @@ namespace {
 
 class NumberFile {
  public:
-  explicit NumberFile(const std::string &path) : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
-  NumberFile(NumberFile &&other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  ~NumberFile() {
-    if (fd_ >= 0) close(fd_);
-  }
+  explicit NumberFile(const std::string &path) : file_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
   std::string text() const {
     char bytes[64];
-    ssize_t size = fd_ < 0 ? 0 : pread(fd_, bytes, sizeof bytes, 0);
+    ssize_t size = file_.get() < 0 ? 0 : pread(file_.get(), bytes, sizeof bytes, 0);
     while (size > 0 && bytes[size - 1] == '\n') --size;
     return {bytes, size > 0 ? static_cast<size_t>(size) : 0};
   }
@@ -205,7 +185,7 @@ class NumberFile {
   }
 
  private:
-  int fd_;
+  Descriptor file_;
 };
 
 struct Domain {

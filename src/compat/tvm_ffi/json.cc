@@ -147,15 +147,9 @@ class Parser {
   Value parse_number() {
     const size_t end = std::min(text_.find_first_not_of("+-0123456789.eE", at_), text_.size());
     const std::string_view text = text_.substr(at_, end - at_);
-    const char *const last = text.data() + text.size();
-    int64_t whole = 0;
-    double number = 0;
     Value value;
-    if (const auto [stop, error] = std::from_chars(text.data(), last, whole); error == std::errc() && stop == last)
-      value = Value(whole);
-    else if (const auto [far, problem] = std::from_chars(text.data(), last, number);
-             problem == std::errc() && far == last)
-      value = Value(number);
+    if (const auto whole = number_in<int64_t>(text)) value = Value(*whole);
+    else if (const auto number = number_in<double>(text)) value = Value(*number);
     else bad("has no value");
     at_ = end;
     return value;

@@ -66,13 +66,6 @@ std::string number(double value) {
   return {text, end};
 }
 
-template <class Items>
-std::string joined(const Items &items) {
-  std::string out;
-  for (const auto &item : items) out += concat(out.empty() ? "" : ", ", item);
-  return out;
-}
-
 class Printer {
  public:
   Printer() {

@@ -189,10 +189,8 @@ void warn_of_unknown_key(const HostPort &tracker, const std::string &key, Socket
     if (text_of_name.starts_with(kPrefix)) known.insert(text_of_name.substr(kPrefix.size()));
   }
   if (known.contains(key)) return;
-  std::string list;
-  for (const std::string &name : known) list += concat(list.empty() ? "" : ", ", name);
   log_warning("no server at the tracker ", tracker.text(), " has the key ", key, ", so the request waits for one; ",
-              known.empty() ? "there are no servers" : "the keys are ", list);
+              known.empty() ? "there are no servers" : "the keys are ", joined(known));
 } catch (const Exception &) {}  // a tracker without a summary
 
 }  // namespace

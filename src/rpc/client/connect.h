@@ -1,33 +1,13 @@
 // Connections of a client to a server and to TVM's tracker, which assigns free servers.
 #pragma once
-#include <unistd.h>
-
 #include <string>
-#include <utility>
 
 #include "base/cancellation.h"
+#include "base/file.h"
 #include "base/host_port.h"
 #include "rpc/wire/socket.h"
 
 namespace opd::rpc {
-
-// Owns a file descriptor.
-class Descriptor {
- public:
-  explicit Descriptor(int fd = -1) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(Descriptor &&from) noexcept : fd_(std::exchange(from.fd_, -1)) {}
-  Descriptor &operator=(Descriptor &&from) noexcept {
-    std::swap(fd_, from.fd_);
-    return *this;
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 // Tries all of the host's addresses. Throws OPD_IO, or OPD_DEADLINE_EXCEEDED. `whom`: "the server", for messages.
 Descriptor connect_to(const HostPort &address, Socket::Time limit, const char *whom);

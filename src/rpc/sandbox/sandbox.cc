@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/static_guard.h"
@@ -87,32 +88,27 @@ class Landlock {
   Landlock(int version, bool network) : version_(version) {
     const Rules rules{known_to(version), version >= kLandlockNetwork && !network ? kTcp : 0,
                       version >= kLandlockScopes ? kScopes : 0};
-    rules_ = static_cast<int>(::syscall(kCreateRules, &rules, sizeof rules, 0));
-    if (rules_ < 0) fail(OPD_IO, "cannot restrict the session to its files by Landlock: ", error_text(errno));
+    rules_ = Descriptor(static_cast<int>(::syscall(kCreateRules, &rules, sizeof rules, 0)));
+    if (rules_.get() < 0) fail(OPD_IO, "cannot restrict the session to its files by Landlock: ", error_text(errno));
   }
-
-  ~Landlock() { ::close(rules_); }
-  Landlock(const Landlock &) = delete;
 
   // Allows the access to a file, or to a directory with everything in it. False: the path does not exist, or this user
   // cannot reach it.
   bool allow(const std::string &path, Access access) {
-    const int file = ::open(path.c_str(), O_PATH | O_CLOEXEC);
+    const Descriptor file(::open(path.c_str(), O_PATH | O_CLOEXEC));
     struct stat info {};
-    if (file < 0) return false;
+    if (file.get() < 0) return false;
     uint64_t rights = rights_of(access) & known_to(version_);
-    if (::fstat(file, &info) == 0 && !S_ISDIR(info.st_mode)) rights &= kOfFiles;
-    const PathRule rule{rights, file};
-    const bool is_added = !rights || ::syscall(kAddRule, rules_, kPathBeneath, &rule, 0) == 0;
-    const int error = errno;
-    ::close(file);
-    if (!is_added) fail(OPD_IO, "cannot allow the session to use ", path, " by Landlock: ", error_text(error));
+    if (::fstat(file.get(), &info) == 0 && !S_ISDIR(info.st_mode)) rights &= kOfFiles;
+    const PathRule rule{rights, file.get()};
+    if (rights && ::syscall(kAddRule, rules_.get(), kPathBeneath, &rule, 0))
+      fail(OPD_IO, "cannot allow the session to use ", path, " by Landlock: ", error_text(errno));
     return true;
   }
 
   // restricts the calling thread for good; needs no_new_privs
   void enter() {
-    if (::syscall(kRestrictSelf, rules_, 0))
+    if (::syscall(kRestrictSelf, rules_.get(), 0))
       fail(OPD_IO, "cannot restrict the session to its files by Landlock: ", error_text(errno));
   }
 
@@ -136,7 +132,7 @@ class Landlock {
   }
 
   const int version_;
-  int rules_ = -1;
+  Descriptor rules_;
 };
 
 // ---- what a session may reach
@@ -177,11 +173,6 @@ constexpr const char *kDevices[] = {
     "/dev/null", "/dev/zero",    "/dev/full",  "/dev/random", "/dev/urandom",  "/dev/dri",     "/dev/accel",
     "/dev/kfd",  "/dev/nvidia*", "/dev/mali*", "/dev/kgsl*",  "/dev/dma_heap", "/dev/udmabuf", "/dev/dxg",
 };
-
-std::string environment(const char *name) {
-  const char *value = std::getenv(name);
-  return value ? value : "";
-}
 
 std::string resolved(const std::string &path) {
   std::error_code error;

@@ -386,23 +386,18 @@ class Reader {
   uint64_t end_ = 0;  // tick of the recording's end, or of the last event if it has no end
 };
 
-struct OpenedFile {
-  int fd;
-  explicit OpenedFile(const std::string &path) : fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
-  ~OpenedFile() {
-    if (fd >= 0) ::close(fd);
-  }
-  OpenedFile(const OpenedFile &) = delete;
-};
+Descriptor open_file(const std::string &path) {
+  return Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+}
 
 }  // namespace
 
 Ref<Trace> read_event_file(const std::string &path) {
-  const OpenedFile file(path);
+  const Descriptor file = open_file(path);
   const int error = errno;
-  const OpenedFile live(path + ".live");
-  if (file.fd < 0 && live.fd < 0) fail_errno("cannot open", path, error);
-  return make_object<Trace>(Reader(file.fd, live.fd, path).read());
+  const Descriptor live = open_file(path + ".live");
+  if (file.get() < 0 && live.get() < 0) fail_errno("cannot open", path, error);
+  return make_object<Trace>(Reader(file.get(), live.get(), path).read());
 }
 
 TraceParts read_event_file(const EventFile &file) { return Reader(file.file(), file.live_file(), file.path()).read(); }

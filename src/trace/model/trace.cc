@@ -80,9 +80,8 @@ int64_t TraceProcess::unix_ns(uint64_t ticks) const {
 }
 
 int64_t realtime_offset_ns() {
-  timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec - static_cast<int64_t>(monotonic_ns());
+  const uint64_t now = clock_ns(CLOCK_REALTIME);
+  return static_cast<int64_t>(now - monotonic_ns());
 }
 
 // ---- tracks
