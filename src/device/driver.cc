@@ -1,8 +1,18 @@
 #include "device/driver.h"
 
+#include <dlfcn.h>
+
 #include "base/text.h"
 
 namespace opd {
+
+DriverLibrary DriverLibrary::open(const char *name, std::string &absence, const char *hint) {
+  void *const handle = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  if (!handle) absence = concat("there is no ", name, ", ", hint);
+  return {name, absence, handle};
+}
+
+void *DriverLibrary::find(const char *symbol) const { return handle ? ::dlsym(handle, symbol) : nullptr; }
 
 void detail::fail_without_device(const char *kind, int32_t id) {
   fail(OPD_UNSUPPORTED, "there is no device ", kind, ":", id);

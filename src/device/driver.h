@@ -39,6 +39,28 @@ struct Driver {
   static inline std::atomic<bool> was_opened_{false};
 };
 
+// Finds the functions of a table in a driver's library, which is never closed. Used under a LoaderCall.
+struct DriverLibrary {
+  const char *name;
+  std::string &absence;  // set to the first thing that is missing
+  void *handle;          // null: there is no library
+
+  // `hint`: where the library comes from.
+  static DriverLibrary open(const char *name, std::string &absence, const char *hint);
+  template <class Function>
+  void find(Function &function, const char *symbol) const {
+    function = reinterpret_cast<Function>(find(symbol));
+  }
+  template <class Function>
+  void require(Function &function, const char *symbol, const char *since = "") const {
+    find(function, symbol);
+    if (!function && absence.empty()) absence = concat(name, " has no ", symbol, since);
+  }
+
+ private:
+  void *find(const char *symbol) const;
+};
+
 namespace detail {
 [[noreturn]] void fail_without_device(const char *kind, int32_t id);
 [[noreturn]] void fail_in_child(const char *kind, int32_t id);

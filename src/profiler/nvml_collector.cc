@@ -1,6 +1,4 @@
 // Collects power, temperature, clocks and utilization of NVIDIA's GPUs through NVML.
-#include <dlfcn.h>
-
 #include <array>
 #include <atomic>
 #include <map>
@@ -19,15 +17,9 @@ namespace opd {
 void nvml::Api::open() {
   {
     const LoaderCall call;
-    void *const library = ::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-      absence =
-          "there is no libnvidia-ml.so.1, which comes with NVIDIA's driver (Debian: libnvidia-ml1, from non-free)";
-      return;
-    }
-#define OPD_FIND(name, result, parameters)                          \
-  name = reinterpret_cast<decltype(name)>(::dlsym(library, #name)); \
-  if (!name && absence.empty()) absence = "libnvidia-ml.so.1 has no " #name;
+    const auto library = DriverLibrary::open("libnvidia-ml.so.1", absence,
+                                             "which comes with NVIDIA's driver (Debian: libnvidia-ml1, from non-free)");
+#define OPD_FIND(name, result, parameters) library.require(name, #name);
     OPD_NVML_FUNCTIONS(OPD_FIND)
 #undef OPD_FIND
   }

@@ -7,29 +7,19 @@
 #include "value/value.h"
 
 namespace opd::cuda {
-namespace {
-
-void find_functions(Api &api) {
-  const LoaderCall call;
-  void *const library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (!library) {
-    api.absence = "there is no libcuda.so.1, which comes with NVIDIA's driver (Debian: libcuda1, from non-free)";
-    return;
-  }
-#define OPD_FIND(name, result, parameters) api.name = reinterpret_cast<decltype(api.name)>(::dlsym(library, #name));
-  OPD_CUDA_NEW_FUNCTIONS(OPD_FIND)
-#undef OPD_FIND
-#define OPD_FIND(name, result, parameters)                                  \
-  api.name = reinterpret_cast<decltype(api.name)>(::dlsym(library, #name)); \
-  if (!api.name && api.absence.empty()) api.absence = "libcuda.so.1 has no " #name;
-  OPD_CUDA_FUNCTIONS(OPD_FIND)
-#undef OPD_FIND
-}
-
-}  // namespace
 
 void Api::open() {
-  find_functions(*this);
+  {
+    const LoaderCall call;
+    const auto library = DriverLibrary::open("libcuda.so.1", absence,
+                                             "which comes with NVIDIA's driver (Debian: libcuda1, from non-free)");
+#define OPD_FIND(name, result, parameters) library.find(name, #name);
+    OPD_CUDA_NEW_FUNCTIONS(OPD_FIND)
+#undef OPD_FIND
+#define OPD_FIND(name, result, parameters) library.require(name, #name);
+    OPD_CUDA_FUNCTIONS(OPD_FIND)
+#undef OPD_FIND
+  }
   if (!absence.empty()) return;
   if (const Status status = cuInit(0))
     absence = concat("libcuda.so.1 is here, but cuInit returned ", status_name(status));

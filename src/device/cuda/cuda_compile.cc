@@ -83,16 +83,12 @@ Nvrtc *open(int32_t driver_version) {
   auto *api = new Nvrtc;  // never destroyed, like the driver's table
   {
     const LoaderCall call;
-    void *const library = open_library(driver_version);
-    if (!library) {
+    const DriverLibrary library{"its library, libnvrtc.so,", api->absence, open_library(driver_version)};
+    if (!library.handle)
       api->absence =
           "there is no libnvrtc.so, NVIDIA's compiler for it, where the loader looks, in CUDA_HOME, CUDA_PATH or "
           "/usr/local/cuda (it comes with the CUDA toolkit, and with the Python package nvidia-cuda-nvrtc)";
-      return api;
-    }
-#define OPD_FIND(name, result, parameters)                                    \
-  api->name = reinterpret_cast<decltype(api->name)>(::dlsym(library, #name)); \
-  if (!api->name && api->absence.empty()) api->absence = "its library, libnvrtc.so, has no " #name;
+#define OPD_FIND(name, result, parameters) library.require(api->name, #name);
     OPD_NVRTC_FUNCTIONS(OPD_FIND)
 #undef OPD_FIND
   }

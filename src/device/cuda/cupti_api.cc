@@ -1,7 +1,5 @@
 #include "device/cuda/cupti_api.h"
 
-#include <dlfcn.h>
-
 #include <cstring>
 
 #include "base/fork_mutex.h"
@@ -23,16 +21,12 @@ void *open_library() {
 
 void Api::open() {
   const LoaderCall call;
-  void *const library = open_library();
-  if (!library) {
+  const DriverLibrary library{"libcupti.so", absence, open_library()};
+  if (!library.handle)
     absence =
         "there is no libcupti.so where the loader looks, in CUDA_HOME, CUDA_PATH or /usr/local/cuda (it comes with the "
         "CUDA toolkit, and with the Python package nvidia-cuda-cupti)";
-    return;
-  }
-#define OPD_FIND(name, result, parameters)                          \
-  name = reinterpret_cast<decltype(name)>(::dlsym(library, #name)); \
-  if (!name && absence.empty()) absence = "libcupti.so has no " #name;
+#define OPD_FIND(name, result, parameters) library.require(name, #name);
   OPD_CUPTI_FUNCTIONS(OPD_FIND)
 #undef OPD_FIND
 }
@@ -49,10 +43,8 @@ void Api::check(Status status, const char *function) const {
 
 void RangeApi::open() {
   const LoaderCall call;
-  void *const library = open_library();
-#define OPD_FIND(name, params)                                                          \
-  name = library ? reinterpret_cast<decltype(name)>(::dlsym(library, #name)) : nullptr; \
-  if (!name && absence.empty()) absence = "libcupti.so has no " #name ", which CUPTI has since CUDA 12.6";
+  const DriverLibrary library{"libcupti.so", absence, open_library()};
+#define OPD_FIND(name, params) library.require(name, #name, ", which CUPTI has since CUDA 12.6");
   OPD_CUPTI_RANGE_FUNCTIONS(OPD_FIND)
 #undef OPD_FIND
 }

@@ -57,25 +57,20 @@ class CuptiCounterSet final : public DeviceCounterSet {
   void configure() {
     cupti::InitializeParams initialize;
     OPD_CALL(cuptiProfilerInitialize, initialize);
-    cupti::ChipParams chip;
-    chip.device = static_cast<size_t>(device_.number());
+    cupti::ChipParams chip{{}, static_cast<size_t>(device_.number())};
     OPD_CALL(cuptiDeviceGetChipName, chip);
     cupti::HostParams host;
     host.chip = chip.chip;
     OPD_CALL(cuptiProfilerHostInitialize, host);
     host_ = host.host;
-    cupti::MetricsParams metrics;
-    metrics.host = host_, metrics.metrics = metrics_.data(), metrics.count = metrics_.size();
+    cupti::MetricsParams metrics{{}, host_, metrics_.data(), metrics_.size()};
     OPD_CALL(cuptiProfilerHostConfigAddMetrics, metrics);
-    cupti::ConfigSizeParams size;
-    size.host = host_;
+    cupti::ConfigSizeParams size{{}, host_};
     OPD_CALL(cuptiProfilerHostGetConfigImageSize, size);
     config_.resize(size.bytes);
-    cupti::ConfigParams config;
-    config.host = host_, config.bytes = config_.size(), config.config = config_.data();
+    cupti::ConfigParams config{{}, host_, config_.size(), config_.data()};
     OPD_CALL(cuptiProfilerHostGetConfigImage, config);
-    cupti::PassesParams passes;
-    passes.bytes = config_.size(), passes.config = config_.data();
+    cupti::PassesParams passes{{}, config_.size(), config_.data()};
     OPD_CALL(cuptiProfilerHostGetNumOfPasses, passes);
     if (passes.passes != 1)
       fail(OPD_UNSUPPORTED, "cannot measure ", counted(names_.size(), "metric"), " on cuda:", device_.number(),
@@ -83,52 +78,43 @@ class CuptiCounterSet final : public DeviceCounterSet {
   }
   void enable() {
     const CurrentContext current(device_);
-    cupti::EnableParams enable;
-    enable.context = device_.context();
+    cupti::EnableParams enable{{}, device_.context()};
     OPD_CALL(cuptiRangeProfilerEnable, enable);
     ranges_ = enable.ranges;
-    cupti::DataSizeParams size;
-    size.ranges = ranges_, size.metrics = metrics_.data(), size.count = metrics_.size();
+    cupti::DataSizeParams size{{}, ranges_, metrics_.data(), metrics_.size()};
     OPD_CALL(cuptiRangeProfilerGetCounterDataSize, size);
     data_.resize(size.bytes);
   }
   void end() const noexcept {
     if (api_.is_inherited()) return;
-    cupti::RangesParams ranges;
-    ranges.ranges = ranges_;
+    cupti::RangesParams ranges{{}, ranges_};
     if (ranges_) api_.cuptiRangeProfilerDisable(&ranges);
-    cupti::HostEndParams host;
-    host.host = host_;
+    cupti::HostEndParams host{{}, host_};
     if (host_) api_.cuptiProfilerHostDeinitialize(&host);
   }
   void begin_stretch() {
     device_.api().check(device_.api().cuCtxSynchronize(), "cuCtxSynchronize");  // excludes earlier work
-    cupti::DataParams data;
-    data.ranges = ranges_, data.bytes = data_.size(), data.data = data_.data();
+    cupti::DataParams data{{}, ranges_, data_.size(), data_.data()};
     OPD_CALL(cuptiRangeProfilerCounterDataImageInitialize, data);
     cupti::SetConfigParams config;
     config.ranges = ranges_, config.config_bytes = config_.size(), config.config = config_.data();
     config.data_bytes = data_.size(), config.data = data_.data();
     OPD_CALL(cuptiRangeProfilerSetConfig, config);
-    cupti::RangesParams ranges;
-    ranges.ranges = ranges_;
+    cupti::RangesParams ranges{{}, ranges_};
     OPD_CALL(cuptiRangeProfilerStart, ranges);
-    cupti::PushParams push;
-    push.ranges = ranges_, push.name = "opdyno";
+    cupti::PushParams push{{}, ranges_, "opdyno"};
     OPD_CALL(cuptiRangeProfilerPushRange, push);
     is_counting_ = true;
   }
   void end_stretch() {
     is_counting_ = false;
     device_.api().check(device_.api().cuCtxSynchronize(), "cuCtxSynchronize");
-    cupti::RangesParams ranges;
-    ranges.ranges = ranges_;
+    cupti::RangesParams ranges{{}, ranges_};
     OPD_CALL(cuptiRangeProfilerPopRange, ranges);
     cupti::StopParams stop;
     stop.ranges = ranges_;
     OPD_CALL(cuptiRangeProfilerStop, stop);
-    cupti::DecodeParams decode;
-    decode.ranges = ranges_;
+    cupti::DecodeParams decode{{}, ranges_};
     OPD_CALL(cuptiRangeProfilerDecodeData, decode);
     if (!stop.has_all || decode.dropped)
       fail(OPD_CALL_FAILED, "counts of kernels of cuda:", device_.number(), " are lost: CUPTI dropped ",
@@ -139,8 +125,7 @@ class CuptiCounterSet final : public DeviceCounterSet {
   }
   // Counts of the stretch that has ended; empty if it had no kernels.
   std::vector<double> values() {
-    cupti::DataInfoParams info;
-    info.data = data_.data(), info.bytes = data_.size();
+    cupti::DataInfoParams info{{}, data_.data(), data_.size()};
     OPD_CALL(cuptiRangeProfilerGetCounterDataInfo, info);
     if (!info.ranges) return {};
     std::vector<double> values(metrics_.size());

@@ -1,7 +1,5 @@
 #include "device/opencl/opencl_context.h"
 
-#include <dlfcn.h>
-
 #include "base/fork_mutex.h"
 #include "value/value.h"
 
@@ -54,17 +52,12 @@ constexpr KnownStatus kNames[] = {
 
 void Api::open() {
   const LoaderCall call;
-  void *const library = ::dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (!library) {
-    absence = "there is no libOpenCL.so.1, the loader of OpenCL's drivers (Debian: ocl-icd-libopencl1)";
-    return;
-  }
-#define OPD_FIND(name) name = reinterpret_cast<decltype(name)>(::dlsym(library, #name));
+  const auto library =
+      DriverLibrary::open("libOpenCL.so.1", absence, "the loader of OpenCL's drivers (Debian: ocl-icd-libopencl1)");
+#define OPD_FIND(name) library.find(name, #name);
   OPD_OPENCL_NEW_FUNCTIONS(OPD_FIND)
 #undef OPD_FIND
-#define OPD_FIND(name)                                              \
-  name = reinterpret_cast<decltype(name)>(::dlsym(library, #name)); \
-  if (!name && absence.empty()) absence = "libOpenCL.so.1 has no " #name;
+#define OPD_FIND(name) library.require(name, #name);
   OPD_OPENCL_FUNCTIONS(OPD_FIND)
 #undef OPD_FIND
 }

@@ -16,11 +16,7 @@ constexpr uint32_t kBlocking = 1;
 
 // ---- images
 
-struct Channel {
-  DLDataType dtype;
-  cl_channel_type type;
-};
-constexpr Channel kChannels[] = {
+constexpr std::pair<DLDataType, cl_channel_type> kChannels[] = {
     {{kDLFloat, 32, 1}, CL_FLOAT},         {{kDLFloat, 16, 1}, CL_HALF_FLOAT},    {{kDLInt, 8, 1}, CL_SIGNED_INT8},
     {{kDLInt, 16, 1}, CL_SIGNED_INT16},    {{kDLInt, 32, 1}, CL_SIGNED_INT32},    {{kDLUInt, 8, 1}, CL_UNSIGNED_INT8},
     {{kDLUInt, 16, 1}, CL_UNSIGNED_INT16}, {{kDLUInt, 32, 1}, CL_UNSIGNED_INT32},
@@ -28,9 +24,9 @@ constexpr Channel kChannels[] = {
 
 cl_channel_type channel_of(DLDataType dtype, int32_t device) {
   std::string known;
-  for (const Channel &channel : kChannels) {
-    if (same(channel.dtype, dtype)) return channel.type;
-    known += concat(known.empty() ? "" : ", ", dtype_name(channel.dtype));
+  for (const auto &[of_channel, type] : kChannels) {
+    if (same(of_channel, dtype)) return type;
+    known += concat(known.empty() ? "" : ", ", dtype_name(of_channel));
   }
   fail(OPD_UNSUPPORTED, "an image of opencl:", device, " has channels of ", known, ", but the tensor's dtype is ",
        dtype_name(dtype));

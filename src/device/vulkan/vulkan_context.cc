@@ -1,7 +1,5 @@
 #include "device/vulkan/vulkan_context.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <iterator>
 #include <optional>
@@ -42,17 +40,12 @@ constexpr KnownStatus kNames[] = {
 
 void Api::open() {
   const LoaderCall call;
-  void *const library = ::dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (!library) {
-    absence = "there is no libvulkan.so.1, the loader of Vulkan's drivers (Debian: libvulkan1)";
-    return;
-  }
-  const auto find = reinterpret_cast<PFN_vkGetInstanceProcAddr>(::dlsym(library, "vkGetInstanceProcAddr"));
+  PFN_vkGetInstanceProcAddr find;
+  DriverLibrary::open("libvulkan.so.1", absence, "the loader of Vulkan's drivers (Debian: libvulkan1)")
+      .find(find, "vkGetInstanceProcAddr");
   const auto create = find ? reinterpret_cast<PFN_vkCreateInstance>(find(nullptr, "vkCreateInstance")) : nullptr;
-  if (!create) {
-    absence = "libvulkan.so.1 has no vkCreateInstance";
-    return;
-  }
+  if (!create && absence.empty()) absence = "libvulkan.so.1 has no vkCreateInstance";
+  if (!absence.empty()) return;
   auto application = structure<VkApplicationInfo>(VK_STRUCTURE_TYPE_APPLICATION_INFO);
   application.pEngineName = "opdyno";
   application.apiVersion = VK_API_VERSION_1_3;

@@ -197,7 +197,7 @@ class Reader {
     if (is_in_function_) bad("a function without its end");
     if (!entry_function_)
       fail(OPD_NOT_FOUND, what_, ": the SPIR-V has no entry point ", entry_, "; it has ",
-           names_.empty() ? "none" : join_names());
+           names_.empty() ? "none" : joined(names_));
     if (std::find(functions_.begin(), functions_.end(), entry_function_) == functions_.end())
       bad(concat("an entry point ", entry_, " without a function"));
     if (size_constant_) read_size_constant();
@@ -212,12 +212,6 @@ class Reader {
       facts_.block[i] = size->second;
     }
   }
-  std::string join_names() const {
-    std::string list;
-    for (const std::string &name : names_) list += concat(list.empty() ? "" : ", ", name);
-    return list;
-  }
-
   void read_variable(const Variable &variable) {
     position_ = variable.position;
     const auto pointer = pointers_.find(variable.type);

@@ -110,13 +110,11 @@ class VulkanCounters final : public DeviceCounters {
   std::shared_ptr<Tally> tally_;
 };
 
-class VulkanCounterSet final : public DeviceCounterSet {
- public:
-  explicit VulkanCounterSet(DeviceContext &context) : context_(context) {}
-  std::unique_ptr<DeviceCounters> start() override { return std::make_unique<VulkanCounters>(context_); }
+struct VulkanCounterSet final : DeviceCounterSet {
+  explicit VulkanCounterSet(DeviceContext &of) : context(of) {}
+  std::unique_ptr<DeviceCounters> start() override { return std::make_unique<VulkanCounters>(context); }
 
- private:
-  DeviceContext &context_;
+  DeviceContext &context;
 };
 
 }  // namespace opd::vk

@@ -29,17 +29,14 @@ void *reallocate(void *block, size_t size, const char *file, int line) {
 
 void Api::open() {
   const LoaderCall call;
-  void *const library = ::dlopen("libssl.so.3", RTLD_NOW | RTLD_LOCAL);
-  if (!library) {
+  const DriverLibrary library{"libssl.so.3", absence, ::dlopen("libssl.so.3", RTLD_NOW | RTLD_LOCAL)};
+  if (!library.handle) {
     const char *const why = ::dlerror();
     absence =
         concat("libssl.so.3, OpenSSL's library, cannot be loaded (Debian: libssl3): ", why ? why : "unknown error");
-    return;
   }
   // dlsym() also finds functions of libcrypto, on which libssl depends.
-#define OPD_FIND(name)                                              \
-  name = reinterpret_cast<decltype(name)>(::dlsym(library, #name)); \
-  if (!name && absence.empty()) absence = "libssl.so.3 has no " #name;
+#define OPD_FIND(name) library.require(name, #name);
   OPD_OPENSSL_FUNCTIONS(OPD_FIND)
 #undef OPD_FIND
   constexpr unsigned kVersion = 3;
