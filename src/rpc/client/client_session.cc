@@ -3,9 +3,9 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 
+#include "base/environment.h"
 #include "rpc/wire/progress.h"
 #include "trace/record/library_range.h"
 #include "trace/record/run_recorder.h"
@@ -46,17 +46,13 @@ int32_t enter(const std::shared_ptr<ClientSession> &session) {
 }
 
 opd_code code_of(std::string_view kind) {
-  struct Known {
-    std::string_view kind;
-    opd_code code;
-  };
-  static constexpr Known kKnown[] = {
+  static constexpr std::pair<std::string_view, opd_code> kKnown[] = {
       {"ValueError", OPD_INVALID_ARGUMENT}, {"TypeError", OPD_INVALID_ARGUMENT},
       {"IndexError", OPD_OUT_OF_RANGE},     {"MemoryError", OPD_OUT_OF_MEMORY},
       {"InterruptedError", OPD_CANCELLED},  {"TimeoutError", OPD_DEADLINE_EXCEEDED},
   };
-  for (const Known &known : kKnown)
-    if (known.kind == kind) return known.code;
+  for (const auto &[known, code] : kKnown)
+    if (known == kind) return code;
   return OPD_CALL_FAILED;
 }
 
@@ -104,17 +100,7 @@ std::string copy_request(Code code, const RemoteTensor &whole, size_t begin, siz
 
 // Users turn checksums off for connections with other checks, such as an ssh tunnel. With checksums, copies over the
 // loopback take a quarter more processor time.
-bool are_checksums_off() {
-  const char *const value = std::getenv("OPDYNO_RPC_CHECKSUMS");
-  return value && std::string_view(value) == "0";
-}
-
-// The trace context of the program that started this one, in the variable that OpenTelemetry's tools set. Any other
-// text is ignored.
-TraceContext context_of_environment() {
-  const char *const value = std::getenv("TRACEPARENT");
-  return TraceContext::parse(value ? value : "").value_or(TraceContext{});
-}
+bool are_checksums_off() { return environment("OPDYNO_RPC_CHECKSUMS") == "0"; }
 
 uint64_t handle_in(std::string_view answer) {
   ByteReader body = values_of(answer);
@@ -150,7 +136,7 @@ ClientSession::ClientSession(const HostPort &server, const ClientOptions &option
       descriptor_(connect_to(server, options.connect_limit, "the server")),
       socket_(descriptor_.get(), kStall),
       serial_(++serials),
-      usual_context_(context_of_environment()) {}
+      usual_context_(TraceContext::parse(environment("TRACEPARENT")).value_or(TraceContext{})) {}
 
 std::shared_ptr<ClientSession> ClientSession::connect(const HostPort &server, const ClientOptions &options) {
   const std::shared_ptr<ClientSession> made(new ClientSession(server, options));
@@ -375,18 +361,15 @@ std::string ClientSession::context_packet(const Request &request) {
   if (!wanted.is_any()) wanted = usual_context_;
   if (wanted == told_context_ || version_.empty()) return "";
   if (!context_function_) {
-    PacketWriter packet(Code::kGetGlobalFunc);
-    packet.add_text(kTraceParentFunction);
     // This request is not a call, so it needs no trace context itself.
-    const Answer answer = exchange({.packet = packet.take(), .place = request.place, .patience = request.patience});
+    const Answer answer = exchange({.packet = PacketWriter(Code::kGetGlobalFunc).add_text(kTraceParentFunction).take(),
+                                    .place = request.place,
+                                    .patience = request.patience});
     context_function_ = answer.code == Code::kReturn ? handle_in(answer.body) : 0;
   }
   told_context_ = wanted;
   if (*context_function_ == 0) return "";
-  PacketWriter packet(Code::kCallFunc);
-  packet.write(*context_function_);
-  packet.add_text(wanted.is_any() ? wanted.to_text() : "");
-  return packet.take();
+  return PacketWriter(Code::kCallFunc, *context_function_).add_text(wanted.is_any() ? wanted.to_text() : "").take();
 }
 
 void ClientSession::await_answer(const Request &request) {
@@ -397,7 +380,6 @@ void ClientSession::await_answer(const Request &request) {
 
 // An error in here ends the session, because the next frame cannot be found after a part of a frame.
 ClientSession::Answer ClientSession::receive(const Request &request) {
-  constexpr uint64_t kSmall = 1 << 20;
   uint64_t size;
   Answer answer;
   try {
@@ -413,12 +395,7 @@ ClientSession::Answer ClientSession::receive(const Request &request) {
       frames_.end();
       return answer;
     }
-    // Memory is allocated as the bytes arrive, not for the announced size at once.
-    for (uint64_t have = 0; have < size; have = answer.body.size()) {
-      answer.body.resize(have + std::min(size - have, std::max(kSmall, have)));
-      frames_.read(answer.body.data() + have, answer.body.size() - have);
-    }
-    frames_.end();
+    frames_.read_rest(answer.body, size);
   } catch (const Exception &e) { end(request.place, e.error()->message); }
   if (answer.code != Code::kReturn && answer.code != Code::kException && answer.code != Code::kCopyAck)
     end(request.place, concat("the server answers with the code ", static_cast<int32_t>(answer.code)));
@@ -444,10 +421,9 @@ void ClientSession::skip_answer(std::string_view place) {
   if (answer.code != Code::kReturn) return;
   try {
     if (const uint64_t object = object_in(answer.body)) {
-      PacketWriter packet(Code::kFreeHandle);
-      packet.add_handle(object);
+      std::string packet = PacketWriter(Code::kFreeHandle).add_handle(object).take();
       const std::scoped_lock lock(guard_);
-      frees_.push_back(packet.take());
+      frees_.push_back(std::move(packet));
     }
   } catch (const Exception &) {}  // the answer is malformed
 }
@@ -455,14 +431,13 @@ void ClientSession::skip_answer(std::string_view place) {
 // ---- requests
 
 uint64_t ClientSession::find(std::string_view name) {
-  PacketWriter packet(Code::kGetGlobalFunc);
-  packet.add_text(name);
-  return handle_in(ask({.packet = packet.take(), .place = "while a function was looked up"}).body);
+  const Answer answer = ask(
+      {.packet = PacketWriter(Code::kGetGlobalFunc).add_text(name).take(), .place = "while a function was looked up"});
+  return handle_in(answer.body);
 }
 
 Value ClientSession::call(uint64_t function, const std::string &name, Args args, const Patience &patience) {
-  PacketWriter packet(Code::kCallFunc);
-  packet.write(function);
+  PacketWriter packet(Code::kCallFunc, function);
   for (size_t i = 0; i < args.size(); ++i) add_argument(packet, args[i], *this, i, name);
   const Answer answer = ask({.packet = packet.take(),
                              .place = concat("in ", name),
@@ -489,8 +464,7 @@ uint64_t ClientSession::own_function(const char *name) {
 Value ClientSession::call(const char *name, Args args) { return call(own_function(name), name, args); }
 
 void ClientSession::upload(std::string_view name, std::string_view content) {
-  PacketWriter packet(Code::kCallFunc);
-  packet.write(own_function("tvm.rpc.server.upload"));
+  PacketWriter packet(Code::kCallFunc, own_function("tvm.rpc.server.upload"));
   packet.add_text(name);
   // The content is not copied into the packet, because parameter files may be large.
   packet.add_bytes_that_follow(content.size());
@@ -503,10 +477,8 @@ void ClientSession::upload(std::string_view name, std::string_view content) {
 }
 
 Value ClientSession::attr(DLDevice device, opd_device_attr attr) {
-  PacketWriter packet(Code::kDevGetAttr);
-  packet.add_plain(opd_device_value(device));
-  packet.add_int(attr);
-  const Answer answer = ask({.packet = packet.take(), .place = "while a device was asked"});
+  const Answer answer = ask({.packet = PacketWriter(Code::kDevGetAttr).add_device(device).add_int(attr).take(),
+                             .place = "while a device was asked"});
   ByteReader body = values_of(answer.body);
   return read_plain(body, read_type(body)).value_or(Value());
 }
@@ -544,17 +516,14 @@ void ClientSession::read(const RemoteTensor &from, void *to, size_t size) {
 
 void ClientSession::copy(const RemoteTensor &from, const RemoteTensor &to) {
   PacketWriter packet(Code::kCopyAmongRemote);
-  packet.add_tensor(from);
-  packet.add_tensor(to);
-  packet.add_handle(0);  // the default stream
+  packet.add_tensor(from).add_tensor(to).add_handle(0);  // the default stream
   ask({.packet = packet.take(), .place = "during a copy", .what = "rpc copy there"});
 }
 
 void ClientSession::sync(DLDevice device) {
-  PacketWriter packet(Code::kDevStreamSync);
-  packet.add_plain(opd_device_value(device));
-  packet.add_handle(0);
-  ask({.packet = packet.take(), .place = "while a device was waited for", .what = "rpc sync"});
+  ask({.packet = PacketWriter(Code::kDevStreamSync).add_device(device).add_handle(0).take(),
+       .place = "while a device was waited for",
+       .what = "rpc sync"});
 }
 
 void ClientSession::free_object(uint64_t number) noexcept {
@@ -562,10 +531,7 @@ void ClientSession::free_object(uint64_t number) noexcept {
 }
 
 void ClientSession::free_data(DLDevice device, uint64_t number) noexcept {
-  free_later(Code::kDevFreeData, [&](PacketWriter &packet) {
-    packet.add_plain(opd_device_value(device));
-    packet.add_handle(number);
-  });
+  free_later(Code::kDevFreeData, [&](PacketWriter &packet) { packet.add_device(device).add_handle(number); });
 }
 
 }  // namespace opd::rpc

@@ -37,10 +37,6 @@ Value items_of(const std::shared_ptr<ClientSession> &session, uint64_t array) {
   return Array::make(views_of(items));
 }
 
-void require_same(const ClientSession &mine, const ClientSession &its, size_t place, const std::string &function) {
-  require(&mine == &its, "argument ", place, " of ", function, " is of another session");
-}
-
 }  // namespace
 
 int RemoteFunction::run(void *self, const View *args, int32_t num_args, View *result) {
@@ -97,10 +93,7 @@ void RemoteModule::add_import(Ref<Module> module) {
 
 void add_argument(PacketWriter &packet, const View &value, ClientSession &session, size_t place,
                   const std::string &function) {
-  if (value.type == OPD_DEVICE) {
-    packet.add_plain(opd_device_value(session.there(value.u.device)));
-    return;
-  }
+  if (value.type == OPD_DEVICE) return void(packet.add_device(session.there(value.u.device)));
   if (packet.add_plain(value)) return;
   if (const DLTensor *tensor = try_dltensor(value)) {
     if (tensor->device.device_type / kDevicesOfSession != session.index() + 1)
@@ -108,26 +101,20 @@ void add_argument(PacketWriter &packet, const View &value, ClientSession &sessio
            session.address(), ", but is ", describe(*tensor));
     require(is_contiguous(*tensor), "argument ", place, " of ", function,
             " is strided, which packets cannot tell: ", describe(*tensor));
-    return packet.add_tensor(remote_tensor(*tensor));
+    return void(packet.add_tensor(remote_tensor(*tensor)));
   }
-  if (value.type == OPD_FUNCTION) {
-    const Ref<RemoteFunction> its = try_remote(*static_cast<Function *>(object_of(value)));
-    require(its.get() != nullptr, "argument ", place, " of ", function,
-            " is a function of this process, which the server cannot call");
-    require_same(session, *its->session, place, function);
-    return packet.add_object(OPD_FUNCTION, its->number);
-  }
-  if (value.type == OPD_MODULE) {
-    const Ref<RemoteModule> its = try_remote(*static_cast<Module *>(object_of(value)));
-    require(its.get() != nullptr, "argument ", place, " of ", function,
-            " is a module of this process; upload its file and load it there");
-    require_same(session, *its->session, place, function);
-    return packet.add_object(OPD_MODULE, its->number);
-  }
-  if (const auto *its = try_as<RemoteObject>(value)) {
-    require_same(session, *its->session, place, function);
-    return packet.add_object(kObjectReference, its->number);
-  }
+  const auto add = [&](const auto *its, int32_t type, const char *problem) {
+    require(its != nullptr, "argument ", place, " of ", function, problem);
+    require(&session == its->session.get(), "argument ", place, " of ", function, " is of another session");
+    packet.add_object(type, its->number);
+  };
+  if (value.type == OPD_FUNCTION)
+    return add(try_remote(*static_cast<Function *>(object_of(value))).get(), OPD_FUNCTION,
+               " is a function of this process, which the server cannot call");
+  if (value.type == OPD_MODULE)
+    return add(try_remote(*static_cast<Module *>(object_of(value))).get(), OPD_MODULE,
+               " is a module of this process; upload its file and load it there");
+  if (const auto *its = try_as<RemoteObject>(value)) return add(its, kObjectReference, "");
   fail(OPD_UNSUPPORTED, "argument ", place, " of ", function, " has the type ", type_key(value.type),
        ", which cannot be sent to another process");
 }

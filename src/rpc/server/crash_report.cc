@@ -31,25 +31,11 @@ uint64_t cpu_limit() {
 
 bool is_free(const struct sigaction &action) { return !(action.sa_flags & SA_SIGINFO) && action.sa_handler == SIG_DFL; }
 
-// Text in a fixed buffer, because a signal handler must not allocate memory.
-class Text {
- public:
-  Text &operator<<(std::string_view more) {
-    const size_t count = std::min(more.size(), sizeof bytes_ - size_);
-    std::memcpy(bytes_ + size_, more.data(), count);
-    size_ += count;
-    return *this;
-  }
-  Text &operator<<(uint64_t number) {
-    char digits[24];
-    return *this << std::string_view(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
-  }
-  std::string_view view() const { return {bytes_, size_}; }
-
- private:
-  char bytes_[256];
-  size_t size_ = 0;
-};
+using Text = FixedText<256>;
+Text &operator<<(Text &text, uint64_t number) {
+  char digits[24];
+  return text << std::string_view(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+}
 
 // The bytes that RLIMIT_DATA counts, plus the stack: the sixth number in /proc/self/statm. 0: unknown.
 // /proc/self/status has the number without the stack. But a signal handler must not allocate memory, and that file is
@@ -230,7 +216,7 @@ void CrashReport::tell(const siginfo_t &what) noexcept {
   const std::string_view operator_name = std::string_view(name ? name : "").substr(0, Progress::kMostName);
   progress_.note_operator(operator_name);
   progress_.note_wire(Progress::Wire::kClosed);
-  frames_.write_last(EndAnswer(own.view(), operator_name).packet());
+  frames_.write_last(end_answer(own.view(), operator_name).view());
   ::alarm(0);
 }
 

@@ -52,30 +52,20 @@ class ServerSession {
 
   ServerSession(const ServerSession &) = delete;
 
-  void run() {
+  void run(const std::function<Ref<Error>(const Ref<Error> &)> &reason_of) {
     spans_->begin_session();
     note_wire(true);
     try {
       run_requests();
     } catch (const Exception &e) {
       spans_->end_session(e.error()->message.c_str());
-      throw;
+      const Ref<Error> reason = reason_of(e.error());
+      tell_end(*reason);
+      throw Exception(reason);
     }
     note_wire(false);
     spans_->end_session(nullptr);
   }
-
-  // Sends the client the reason after run() has thrown, if that is possible. A client that is sending a message reads
-  // the answer only after it has sent the whole message. So the rest of the message is received first.
-  void tell_end(const Error &reason) noexcept try {
-    const bool was_amid_frame = is_amid_frame_;
-    note_wire(false);  // from here on, no other process sends the reason
-    if (frames_.is_damaged()) return frames_.end_with(exception(kDamageAnswer));
-    if (was_amid_frame) return;
-    const EndAnswer answer(concat("the server (", reason.message, ")"), "");
-    if (reason.code == OPD_BAD_FORMAT) frames_.end_with(answer.packet());
-    else if (reason.code == OPD_DEADLINE_EXCEEDED) frames_.write_last(answer.packet());
-  } catch (const std::bad_alloc &) {}
 
  private:
   struct Stream {
@@ -89,6 +79,18 @@ class ServerSession {
     std::string_view rest = {};
     Ref<Tensor> tensor = nullptr;  // owns the bytes in `rest`
   };
+
+  // Sends the client the reason of the end, if that is possible. A client that is sending a message reads the answer
+  // only after it has sent the whole message. So the rest of the message is received first.
+  void tell_end(const Error &reason) noexcept try {
+    const bool was_amid_frame = is_amid_frame_;
+    note_wire(false);  // from here on, no other process sends the reason
+    if (frames_.is_damaged()) return frames_.end_with(exception(kDamageAnswer));
+    if (was_amid_frame) return;
+    const EndAnswer answer = end_answer(concat("the server (", reason.message, ")"), "");
+    if (reason.code == OPD_BAD_FORMAT) frames_.end_with(answer.view());
+    else if (reason.code == OPD_DEADLINE_EXCEEDED) frames_.write_last(answer.view());
+  } catch (const std::bad_alloc &) {}
 
   void run_requests() {
     while (frames_.wait(limits_.silence)) {
@@ -114,14 +116,7 @@ class ServerSession {
     if (code == Code::kCopyToRemote && is_started_) {
       answer.packet = receive_copy(std::string_view(packet).substr(sizeof code), size - packet.size());
     } else {
-      // Memory is allocated as the bytes arrive. Otherwise a client could make the server allocate memory by announcing
-      // a large packet.
-      constexpr uint64_t kPiece = 1 << 20;
-      for (uint64_t have = packet.size(); have < size; have = packet.size()) {
-        packet.resize(have + std::min(size - have, std::max(kPiece, have)));
-        frames_.read(packet.data() + have, packet.size() - have);
-      }
-      frames_.end();
+      frames_.read_rest(packet, size);
       if (code == Code::kShutdown) return false;  // after the checksum: a damaged code may have been another request
       crashes_.enter();
       try {
@@ -383,15 +378,13 @@ class ServerSession {
         args.require_size(2, kRequest);
         set_current_stream(device_in(args, 0), stream_of(args.handle(1, kRequest), device_in(args, 0)));
         return done;
-      case Code::kDevGetCurrentStream: {
+      default: {  // kDevGetCurrentStream
         args.require_size(1, kRequest);
         void *const now = current_stream(device_in(args, 0));
         for (const auto &[number, one] : streams_)
           if (one.stream == now && same(one.device, device_in(args, 0))) return handle_result(number);
         return handle_result(0);
       }
-      default:
-        fail(OPD_UNSUPPORTED, kWhat, " has the code ", static_cast<int32_t>(code), ", which no request has");
     }
   }
 
@@ -431,14 +424,7 @@ class ServerSession {
 void run_session(Frames &frames, std::shared_ptr<WorkFolder> folder, const SessionLimits &limits, CrashReport &crashes,
                  const Progress &progress, std::shared_ptr<SessionSpans> spans,
                  const std::function<Ref<Error>(const Ref<Error> &)> &reason_of) {
-  ServerSession session(frames, std::move(folder), limits, crashes, progress, std::move(spans));
-  try {
-    session.run();
-  } catch (const Exception &e) {
-    const Ref<Error> reason = reason_of(e.error());
-    session.tell_end(*reason);
-    throw Exception(reason);
-  }
+  ServerSession(frames, std::move(folder), limits, crashes, progress, std::move(spans)).run(reason_of);
 }
 
 }  // namespace opd::rpc

@@ -12,6 +12,8 @@
 namespace opd::rpc {
 namespace {
 
+using Files = const std::shared_ptr<WorkFolder>;
+
 std::string_view name_in(Args args, const char *function, size_t count = 1) {
   require(args.size() == count, function, " takes ", count, " arguments, but was given ", args.size());
   return as_text(args[0], "the name of a file");
@@ -188,14 +190,13 @@ class VmModule final : public Module {
 };
 
 // Returns the function `vm_load_executable` of a module with a program; null if the module has none.
-Ref<Function> vm_loader(const Ref<Module> &module, const std::shared_ptr<WorkFolder> &files) {
+Ref<Function> vm_loader(const Ref<Module> &module, Files &files) {
   if (module->kind() != std::string_view(kExecutableKind)) return nullptr;
   return make_function([module, files](Args) { return Value(make_object<VmModule>(module, files)); });
 }
 
 // The functions of a program belong to its VM. The client makes the VM with the function of this name.
-Ref<Function> function_of(const Ref<Module> &module, std::string_view name, bool query_imports,
-                          const std::shared_ptr<WorkFolder> &files) {
+Ref<Function> function_of(const Ref<Module> &module, std::string_view name, bool query_imports, Files &files) {
   if (name == "vm_load_executable")
     if (Ref<Function> loader = vm_loader(module, files)) return loader;
   return query_imports ? module->find_with_imports(name) : module->find(name);
@@ -214,7 +215,7 @@ bool is_open_with_a_list(std::string_view name) {
 }
 
 // Null: there is no such function.
-Ref<Function> offered_function(std::string_view name, const std::shared_ptr<WorkFolder> &files) {
+Ref<Function> offered_function(std::string_view name, Files &files) {
   Ref<Function> found = find_function(name);
   if (found && files->allowed() && !is_open_with_a_list(name))
     fail(OPD_FAILED_PRECONDITION, "the global function ", std::string(name),
@@ -222,19 +223,19 @@ Ref<Function> offered_function(std::string_view name, const std::shared_ptr<Work
   return found;
 }
 
-Ref<Function> required_function(std::string_view name, const std::shared_ptr<WorkFolder> &files) {
+Ref<Function> required_function(std::string_view name, Files &files) {
   Ref<Function> found = offered_function(name, files);
   return found ? found : global_function(name);  // the error of global_function() lists the existing names
 }
 
-Value load(Args args, const std::shared_ptr<WorkFolder> &files) {
+Value load(Args args, Files &files) {
   ModuleOptions options;
   options.allowed = files->allowed();
   return Value(load_module(files->path(name_in(args, "load_module")), options));
 }
 
 // (file name) → the bytes of the library that the file is or is linked to. No code of it runs.
-Value linked_module(Args args, const std::shared_ptr<WorkFolder> &files) {
+Value linked_module(Args args, Files &files) {
   const std::string_view name = name_in(args, "download_linked_module");
   ModuleOptions options;
   options.allowed = files->allowed();
@@ -247,7 +248,7 @@ Value linked_module(Args args, const std::shared_ptr<WorkFolder> &files) {
 }
 
 // (module, name, query imports) → function or None
-Value module_get_function(Args args, const std::shared_ptr<WorkFolder> &files) {
+Value module_get_function(Args args, Files &files) {
   require(args.size() == 3, "ModuleGetFunction takes a module, a name and a bool");
   return function_of(module_in(args[0]), as_text(args[1], "the name"), as_int(args[2], "query_imports") != 0, files);
 }
@@ -259,7 +260,7 @@ Value import_module(Args args) {
 }
 
 // Makes a function that measures. `is_own`: for opdyno's clients.
-Value time_evaluator(Args args, bool is_own, const std::shared_ptr<WorkFolder> &files) {
+Value time_evaluator(Args args, bool is_own, Files &files) {
   const char *const maker = is_own ? kEvaluator : kTvmsEvaluator;
   const size_t count = is_own ? kCount : kTvmsCount;
   require(args.size() == count, maker, " takes ", count, " arguments, but was given ", args.size());
@@ -306,50 +307,52 @@ Value array_item(Args args) {
 // (module) → the names of its functions, one per line
 Value list_functions(Args args) {
   require(args.size() == 1, "opdyno.rpc.list_functions takes a module");
-  std::string lines;
-  for (const std::string &name : module_in(args[0])->list()) lines += lines.empty() ? name : "\n" + name;
-  return Value(lines);
+  return Value(joined(module_in(args[0])->list(), "\n"));
 }
+
+struct Offered {
+  std::string_view name;
+  Value (*run)(Args args, Files &files);
+};
+constexpr std::string_view kServerPrefix = "tvm.rpc.server.";
+constexpr Offered kOffered[] = {
+    {kTvmsEvaluator, [](Args args, Files &files) { return time_evaluator(args, false, files); }},
+    {kEvaluator, [](Args args, Files &files) { return time_evaluator(args, true, files); }},
+    {"ffi.ArraySize", [](Args args, Files &) { return array_size(args); }},
+    {"ffi.ArrayGetItem", [](Args args, Files &) { return array_item(args); }},
+    {kClockFunction, [](Args, Files &) { return Value(unix_ns()); }},
+    {kHostFunction, [](Args, Files &) { return Value(TraceProcess::of_this().host); }},
+    {kListFunction, [](Args args, Files &) { return list_functions(args); }},
+    {kVersionFunction,
+     [](Args, Files &) { return Value(concat(OPD_VERSION_MAJOR, ".", OPD_VERSION_MINOR, ".", OPD_VERSION_PATCH)); }},
+    {"tvm.rpc.server.ModuleGetFunction", module_get_function},
+    {"tvm.rpc.server.ImportModule", [](Args args, Files &) { return import_module(args); }},
+    {"tvm.rpc.server.upload",
+     [](Args args, Files &files) {
+       const std::string_view file = name_in(args, "upload", 2);  // checked first, because the content may be absent
+       files->write(file, bytes_in(args[1], "the content of a file"));
+       return Value();
+     }},
+    {"tvm.rpc.server.download",
+     [](Args args, Files &files) { return make_bytes(files->read(name_in(args, "download"))); }},
+    {"tvm.rpc.server.remove",
+     [](Args args, Files &files) {
+       files->remove(name_in(args, "remove"));
+       return Value();
+     }},
+    {"tvm.rpc.server.listdir", [](Args, Files &files) { return Value(files->list()); }},
+    {"tvm.rpc.server.workpath", [](Args args, Files &files) { return Value(files->path(name_in(args, "workpath"))); }},
+    {"tvm.rpc.server.download_linked_module", linked_module},
+    {"tvm.rpc.server.load_module", load},
+};
 
 }  // namespace
 
 Ref<Function> session_function(std::string_view name, const std::shared_ptr<WorkFolder> &files) {
-  for (const bool is_own : {false, true})
-    if (name == (is_own ? kEvaluator : kTvmsEvaluator))
-      return make_function([files, is_own](Args args) { return time_evaluator(args, is_own, files); });
-  if (name == "ffi.ArraySize") return make_function(&array_size);
-  if (name == "ffi.ArrayGetItem") return make_function(&array_item);
-  if (name == kClockFunction) return make_function([](Args) { return Value(unix_ns()); });
-  if (name == kHostFunction) return make_function([](Args) { return Value(TraceProcess::of_this().host); });
-  if (name == kListFunction) return make_function(&list_functions);
-  if (name == kVersionFunction)
-    return make_function(
-        [](Args) { return Value(concat(OPD_VERSION_MAJOR, ".", OPD_VERSION_MINOR, ".", OPD_VERSION_PATCH)); });
-  constexpr std::string_view kPrefix = "tvm.rpc.server.";
-  if (!name.starts_with(kPrefix)) return offered_function(name, files);
-  name.remove_prefix(kPrefix.size());
-  if (name == "ModuleGetFunction")
-    return make_function([files](Args args) { return module_get_function(args, files); });
-  if (name == "ImportModule") return make_function(&import_module);
-  if (name == "upload")
-    return make_function([files](Args args) {
-      const std::string_view file = name_in(args, "upload", 2);  // checked first, because the content may be absent
-      files->write(file, bytes_in(args[1], "the content of a file"));
-      return Value();
-    });
-  if (name == "download")
-    return make_function([files](Args args) { return make_bytes(files->read(name_in(args, "download"))); });
-  if (name == "remove")
-    return make_function([files](Args args) {
-      files->remove(name_in(args, "remove"));
-      return Value();
-    });
-  if (name == "listdir") return make_function([files](Args) { return Value(files->list()); });
-  if (name == "workpath")
-    return make_function([files](Args args) { return Value(files->path(name_in(args, "workpath"))); });
-  if (name == "download_linked_module") return make_function([files](Args args) { return linked_module(args, files); });
-  if (name == "load_module") return make_function([files](Args args) { return load(args, files); });
-  return nullptr;
+  const auto found = std::ranges::find(kOffered, name, &Offered::name);
+  if (found != std::end(kOffered))
+    return make_function([files, run = found->run](Args args) { return run(args, files); });
+  return name.starts_with(kServerPrefix) ? nullptr : offered_function(name, files);
 }
 
 }  // namespace opd::rpc

@@ -60,9 +60,7 @@ class WorkFolder {
     for (const auto &entry : std::filesystem::directory_iterator(directory_.path()))
       if (const std::string name = entry.path().filename().string(); name.front() != '.') names.push_back(name);
     std::ranges::sort(names);
-    std::string all;
-    for (const std::string &name : names) all += (all.empty() ? "" : ",") + name;
-    return all;
+    return joined(names, ",");
   }
 
  private:

@@ -16,11 +16,6 @@ std::string_view raw(const T &number) {
   return {reinterpret_cast<const char *>(&number), sizeof number};
 }
 
-template <size_t kSize>
-std::string_view text_in(const char (&place)[kSize]) {
-  return {place, ::strnlen(place, kSize)};
-}
-
 // If a socket is closed with unread input, the connection is reset. Some systems then drop the answer before it is
 // read.
 void drop_input(int descriptor) noexcept {
@@ -32,28 +27,23 @@ void drop_input(int descriptor) noexcept {
 
 }  // namespace
 
-EndAnswer::EndAnswer(std::string_view reason, std::string_view operator_name) noexcept {
+EndAnswer end_answer(std::string_view reason, std::string_view operator_name) noexcept {
   constexpr std::string_view kIn = " in the operator ";
   const size_t size =
       kEndAnswer.size() + reason.size() + (operator_name.empty() ? 0 : kIn.size() + operator_name.size());
   constexpr size_t kHead = sizeof(Code) + 2 * sizeof(int32_t) + sizeof(uint64_t);
-  add(raw(Code::kException)), add(raw(int32_t{1})), add(raw(int32_t{OPD_CSTRING}));
-  add(raw(uint64_t{std::min(size, sizeof bytes_ - kHead)}));
-  add(kEndAnswer), add(reason);
-  if (!operator_name.empty()) add(kIn), add(operator_name);
-}
-
-void EndAnswer::add(std::string_view more) noexcept {
-  const size_t count = std::min(more.size(), sizeof bytes_ - size_);
-  std::memcpy(bytes_ + size_, more.data(), count);
-  size_ += count;
+  EndAnswer made;
+  made << raw(Code::kException) << raw(int32_t{1}) << raw(int32_t{OPD_CSTRING})
+       << raw(uint64_t{std::min(size, kMostEndAnswer - kHead)}) << kEndAnswer << reason;
+  if (!operator_name.empty()) made << kIn << operator_name;
+  return made;
 }
 
 void tell_end(int descriptor, const opd_rpc_progress &progress) {
   const auto state = static_cast<Progress::Wire>(progress.private_state);
   if (state != Progress::Wire::kOpen && state != Progress::Wire::kOpenWithChecksums) return;
-  const EndAnswer answer(text_in(progress.end_reason), text_in(progress.crashed_in));
-  const std::string frame = frame_of(answer.packet(), state == Progress::Wire::kOpenWithChecksums);
+  const EndAnswer answer = end_answer(text_in(progress.end_reason), text_in(progress.crashed_in));
+  const std::string frame = frame_of(answer.view(), state == Progress::Wire::kOpenWithChecksums);
   ::send(descriptor, frame.data(), frame.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   ::shutdown(descriptor, SHUT_WR);
   drop_input(descriptor);

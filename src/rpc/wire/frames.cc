@@ -53,6 +53,15 @@ void Frames::read(void *to, uint64_t size) {
   }
 }
 
+void Frames::read_rest(std::string &to, uint64_t size) {
+  constexpr uint64_t kPiece = 1 << 20;
+  for (uint64_t have = to.size(); have < size; have = to.size()) {
+    to.resize(have + std::min(size - have, std::max(kPiece, have)));
+    read(to.data() + have, to.size() - have);
+  }
+  end();
+}
+
 void Frames::end() {
   if (!has_checksums_) return;
   uint32_t sum;

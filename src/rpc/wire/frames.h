@@ -31,7 +31,10 @@ class Frames {
 
   uint64_t read_size();                // size of the next packet; 0: the frame has none. Throws OPD_IO as end() does
   void read(void *to, uint64_t size);  // reads a part of the packet
-  void end();                          // called after the whole packet was read. Throws OPD_IO if its checksum is wrong
+  // Reads until `to`, which has the packet so far, has `size` bytes, and ends the frame. Memory is allocated as the
+  // bytes arrive. Otherwise the peer could make this process allocate memory by announcing a large packet.
+  void read_rest(std::string &to, uint64_t size);
+  void end();  // called after the whole packet was read. Throws OPD_IO if its checksum is wrong
 
   void write(std::string_view packet, std::string_view rest = {});
   std::string framed(std::string_view packet) const { return frame_of(packet, has_checksums_); }

@@ -129,7 +129,7 @@ void Arguments::read_value(ByteReader &from, const Objects &objects) {
   if (std::optional<Value> plain = read_plain(from, type)) return values_.push_back(std::move(*plain));
   switch (type) {
     case OPD_POINTER:
-      handles_.push_back({values_.size(), from.read<uint64_t>("handle")});
+      handles_.emplace_back(values_.size(), from.read<uint64_t>("handle"));
       values_.emplace_back();
       return;
     case OPD_DLTENSOR: {
@@ -150,9 +150,8 @@ void Arguments::read_value(ByteReader &from, const Objects &objects) {
 }
 
 Args Arguments::for_call() const {
-  for (const Handle &one : handles_)
-    if (one.number)
-      fail(OPD_UNSUPPORTED, "argument ", one.place, " is an address, which means nothing in another process");
+  for (const auto &[place, number] : handles_)
+    if (number) fail(OPD_UNSUPPORTED, "argument ", place, " is an address, which means nothing in another process");
   if (!descriptions_.empty())
     fail(OPD_INVALID_ARGUMENT, "argument ", descriptions_.front().first, " is a tensor without data");
   return views_of(values_);
@@ -163,8 +162,8 @@ void Arguments::require_size(size_t size, const char *request) const {
 }
 
 uint64_t Arguments::handle(size_t i, const char *request) const {
-  for (const Handle &one : handles_)
-    if (one.place == i) return one.number;
+  for (const auto &[place, number] : handles_)
+    if (place == i) return number;
   fail(OPD_BAD_FORMAT, request, ": value ", i, " must be a handle");
 }
 
@@ -188,17 +187,14 @@ bool PacketWriter::add_plain(const View &value) {
     case OPD_BOOL:
     case OPD_INT:
     case OPD_FLOAT:
-      begin(value.type);
-      values_.write(value.u.int64);
+      add(value.type, value.u.int64);
       return true;
     case OPD_DTYPE:
-      begin(value.type);
-      values_.write(value.u.dtype);
+      add(value.type, value.u.dtype);
       values_.write(int32_t{0});
       return true;
     case OPD_DEVICE:
-      begin(value.type);
-      values_.write(value.u.device);
+      add_device(value.u.device);
       return true;
     default:
       if (is_text(value)) add_text(as_text(value, "a text"));
@@ -206,41 +202,6 @@ bool PacketWriter::add_plain(const View &value) {
       else return false;
       return true;
   }
-}
-
-void PacketWriter::add_text(std::string_view text) {
-  begin(OPD_CSTRING);
-  values_.write_string(text);
-}
-
-void PacketWriter::add_bytes(std::string_view bytes) {
-  begin(OPD_BYTES_VIEW);
-  values_.write_string(bytes);
-}
-
-void PacketWriter::add_bytes_that_follow(uint64_t size) {
-  begin(OPD_BYTES_VIEW);
-  values_.write(size);
-}
-
-void PacketWriter::add_handle(uint64_t number) {
-  begin(OPD_POINTER);
-  values_.write(number);
-}
-
-void PacketWriter::add_tensor(const RemoteTensor &tensor) {
-  begin(OPD_DLTENSOR);
-  tensor.write(values_);
-}
-
-void PacketWriter::add_object(int32_t type, uint64_t number) {
-  begin(type);
-  values_.write(number);
-}
-
-std::string PacketWriter::take() {
-  head_.write(count_);
-  return head_.take() + values_.take();
 }
 
 std::string result_of_call(const Value &value, Objects &objects) {
@@ -253,10 +214,7 @@ std::string result_of_call(const Value &value, Objects &objects) {
     sent.device = tensor->dl.device, sent.dtype = tensor->dl.dtype;
     sent.dims.assign(tensor->dl.shape, tensor->dl.shape + tensor->dl.ndim);
     sent.data = objects.add(std::move(tensor));
-    packet.add_int(OPD_TENSOR);
-    packet.add_tensor(sent);
-    packet.add_handle(sent.data);
-    return packet.take();
+    return packet.add_int(OPD_TENSOR).add_tensor(sent).add_handle(sent.data).take();
   }
   packet.add_int(is_text(view) ? OPD_STRING : is_bytes(view) ? OPD_BYTES : view.type);
   if (!packet.add_plain(view)) {
@@ -270,18 +228,6 @@ std::string result_of_call(const Value &value, Objects &objects) {
 std::string result_of_request(const View &value) {
   PacketWriter packet(Code::kReturn);
   if (!packet.add_plain(value)) packet.add_plain(opd_none());
-  return packet.take();
-}
-
-std::string handle_result(uint64_t handle) {
-  PacketWriter packet(Code::kReturn);
-  packet.add_handle(handle);
-  return packet.take();
-}
-
-std::string exception(std::string_view message) {
-  PacketWriter packet(Code::kException);
-  packet.add_text(message);
   return packet.take();
 }
 

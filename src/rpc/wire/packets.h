@@ -114,14 +114,10 @@ class Arguments {
   const RemoteTensor &description(size_t i, const char *request) const;
 
  private:
-  struct Handle {
-    size_t place;
-    uint64_t number;
-  };
   void read_value(ByteReader &from, const Objects &objects);
 
   std::vector<Value> values_;
-  std::vector<Handle> handles_;
+  std::vector<std::pair<size_t, uint64_t>> handles_;  // places and numbers
   std::deque<std::pair<size_t, RemoteTensor>> descriptions_;
 };
 
@@ -135,24 +131,34 @@ ByteReader values_of(std::string_view answer);
 class PacketWriter {
  public:
   explicit PacketWriter(Code code) { head_.write(code); }
-  template <class T>
-  void write(T number) {
-    head_.write(number);
-  }
+  PacketWriter(Code code, uint64_t function) : PacketWriter(code) { head_.write(function); }
   void write_text(std::string_view text) { head_.write_string(text); }
 
   bool add_plain(const View &value);  // a number or a text; false: it is not, and nothing was written
-  void add_int(int64_t number) { add_plain(opd_int(number)); }
-  void add_text(std::string_view text);
-  void add_bytes(std::string_view bytes);
-  void add_bytes_that_follow(uint64_t size);  // the last value; its content is sent after the packet
-  void add_handle(uint64_t number);
-  void add_tensor(const RemoteTensor &tensor);
-  void add_object(int32_t type, uint64_t number);
-  std::string take();
+  PacketWriter &add_int(int64_t number) { return add(OPD_INT, number); }
+  PacketWriter &add_device(DLDevice device) { return add(OPD_DEVICE, device); }
+  PacketWriter &add_text(std::string_view text) { return add_string(OPD_CSTRING, text); }
+  PacketWriter &add_bytes(std::string_view bytes) { return add_string(OPD_BYTES_VIEW, bytes); }
+  // The last value; its content is sent after the packet.
+  PacketWriter &add_bytes_that_follow(uint64_t size) { return add(OPD_BYTES_VIEW, size); }
+  PacketWriter &add_handle(uint64_t number) { return add(OPD_POINTER, number); }
+  PacketWriter &add_tensor(const RemoteTensor &tensor) { return begin(OPD_DLTENSOR), tensor.write(values_), *this; }
+  PacketWriter &add_object(int32_t type, uint64_t number) { return add(type, number); }
+  std::string take() { return head_.write(count_), head_.take() + values_.take(); }
 
  private:
   void begin(int32_t type);
+  template <class T>
+  PacketWriter &add(int32_t type, T content) {
+    begin(type);
+    values_.write(content);
+    return *this;
+  }
+  PacketWriter &add_string(int32_t type, std::string_view content) {
+    begin(type);
+    values_.write_string(content);
+    return *this;
+  }
 
   ByteWriter head_, values_;
   int32_t count_ = 0;
@@ -161,7 +167,7 @@ class PacketWriter {
 // These functions write answers. Objects of a result are added to the table.
 std::string result_of_call(const Value &value, Objects &objects);
 std::string result_of_request(const View &value);  // result of a request that the server handles itself
-std::string handle_result(uint64_t handle);
-std::string exception(std::string_view message);
+inline std::string handle_result(uint64_t handle) { return PacketWriter(Code::kReturn).add_handle(handle).take(); }
+inline std::string exception(std::string_view text) { return PacketWriter(Code::kException).add_text(text).take(); }
 
 }  // namespace opd::rpc

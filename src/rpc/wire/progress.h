@@ -10,6 +10,28 @@
 
 namespace opd::rpc {
 
+template <size_t kSize>
+std::string_view text_in(const char (&place)[kSize]) {
+  return {place, ::strnlen(place, kSize)};
+}
+
+// Text in a fixed buffer, because a signal handler must not allocate memory. Longer texts are cut.
+template <size_t kSize>
+class FixedText {
+ public:
+  FixedText &operator<<(std::string_view more) noexcept {
+    const size_t count = std::min(more.size(), kSize - size_);
+    std::memcpy(bytes_ + size_, more.data(), count);
+    size_ += count;
+    return *this;
+  }
+  std::string_view view() const { return {bytes_, size_}; }
+
+ private:
+  char bytes_[kSize];
+  size_t size_ = 0;
+};
+
 class Progress {
  public:
   // `to` may be null. Its struct_size, the number of bytes that may be written, is read once, because another process
@@ -32,8 +54,7 @@ class Progress {
   }
   // The reason that another process wrote; "": none.
   std::string_view end_reason() const noexcept {
-    if (!has(&opd_rpc_progress::end_reason)) return "";
-    return {to_->end_reason, ::strnlen(to_->end_reason, sizeof to_->end_reason)};
+    return has(&opd_rpc_progress::end_reason) ? text_in(to_->end_reason) : "";
   }
   // Whether another process may send a frame to the client once this one has ended. It may if no frame has begun.
   enum class Wire : uint32_t { kClosed, kOpen, kOpenWithChecksums };
@@ -66,18 +87,10 @@ class Progress {
 // The beginning of such answers. Clients recognize the end of the session by it.
 inline constexpr std::string_view kEndAnswer = "ConnectionError: the session's process was ended by ";
 
-class EndAnswer {
- public:
-  // `reason`: "SIGSEGV (it used memory that is not there)". `operator_name`: "": none ran. Longer texts are cut.
-  EndAnswer(std::string_view reason, std::string_view operator_name) noexcept;
-  std::string_view packet() const { return {bytes_, size_}; }
-
- private:
-  void add(std::string_view more) noexcept;
-
-  char bytes_[640];
-  size_t size_ = 0;
-};
+// The packet. `reason`: "SIGSEGV (it used memory that is not there)". `operator_name`: "": none ran.
+inline constexpr size_t kMostEndAnswer = 640;
+using EndAnswer = FixedText<kMostEndAnswer>;
+EndAnswer end_answer(std::string_view reason, std::string_view operator_name) noexcept;
 
 // Sends the answer to the client of a process that has ended, if a whole frame can be sent at once: see
 // opd_rpc_tell_end().
