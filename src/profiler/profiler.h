@@ -106,8 +106,7 @@ class Profiler final : public Object {
   uint64_t step_ = 0, step_begin_ = 0;  // number of the current step, and the tick of its start
   std::optional<DumpOptions> dumps_;
   std::unique_ptr<StartedActivity> activity_;  // set from start() to stop()
-  std::unique_ptr<AlarmSignal> signal_;        // signal for dumps, from start() to stop(), even in steps that are not
-                                               // recorded
+  std::unique_ptr<AlarmSignal> signal_;        // signal for dumps, from start() to stop(), even in unrecorded steps
   uint64_t num_dumps_ = 0;                     // dumps of recordings that have ended
   Running running_;
 };

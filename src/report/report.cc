@@ -15,11 +15,6 @@ std::string_view kind_name(MetricKind kind) {
 
 namespace {
 
-struct Known {
-  std::string_view name;
-  ColumnMeaning meaning;
-};
-
 constexpr ColumnMeaning joined_as(Join join) { return {.join = join}; }
 constexpr ColumnMeaning minor_joined_as(Join join) { return {.join = join, .is_minor = true}; }
 constexpr ColumnMeaning kOfCallAlone{.includes_inner = false, .is_minor = true};
@@ -28,7 +23,7 @@ constexpr ColumnMeaning ratio(std::string_view over, std::string_view under, dou
       .join = Join::kRatio, .includes_inner = false, .is_minor = true, .over = over, .under = under, .scale = scale};
 }
 
-constexpr Known kKnown[] = {
+constexpr std::pair<std::string_view, ColumnMeaning> kKnown[] = {
     {"Count", kOfCallAlone},
     {kSelfColumn, kOfCallAlone},
     {kRecursiveColumn, kOfCallAlone},
@@ -64,8 +59,8 @@ constexpr std::array<KindNames, 4> kRowKinds = {
 }  // namespace
 
 ColumnMeaning meaning_of_column(std::string_view name) {
-  for (const Known &known : kKnown)
-    if (known.name == name) return known.meaning;
+  for (const auto &[known, meaning] : kKnown)
+    if (known == name) return meaning;
   return {};
 }
 

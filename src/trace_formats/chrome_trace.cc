@@ -28,7 +28,6 @@ constexpr int64_t kLaneStep = 10'000'000;
 
 // Parts of an event that are equal for all calls of one thread and name, or with the same shapes, are made once and
 // reused: they are two thirds of the text.
-// reused: they are two thirds of the text.
 class ChromeTraceWriter {
  public:
   ChromeTraceWriter(const Trace &trace, ByteSink &sink)
@@ -63,8 +62,7 @@ class ChromeTraceWriter {
       for (const Event *change : track.memory) write_memory(track, *change);
       for (const Event *counter : track.counters) write_counter(*counter);
     }
-    out_ << "\n],\"traceName\":\"opdyno\"}\n";  // no bracket in the name: TensorBoard's plug-in searches for the last
-                                                // one
+    out_ << "\n],\"traceName\":\"opdyno\"}\n";  // no bracket: TensorBoard's plug-in searches for the last one
     out_.flush();
   }
 

@@ -90,10 +90,7 @@ class FlameBoxes {
   std::string draw_boxes(double top) {
     std::string out;
     if (!(all() > 0)) return out;
-    struct Place {
-      uint32_t box, row;
-    };
-    std::vector<Place> open{{0, 0}};
+    std::vector<std::pair<uint32_t, uint32_t>> open{{0, 0}};  // boxes and their rows
     while (!open.empty()) {
       const auto [box, row] = open.back();
       open.pop_back();

@@ -55,17 +55,8 @@ class Data {
   }
 
  private:
-  enum : size_t {
-    kLabel,
-    kBegin,
-    kDuration,
-    kCovered,
-    kDepth,
-    kLane,
-    kShapes,
-    kStack,
-    kNumColumns
-  };  // in the page's order
+  // In the page's order.
+  enum : size_t { kLabel, kBegin, kDuration, kCovered, kDepth, kLane, kShapes, kStack, kNumColumns };
 
   void write_processes(JsonWriter &head) const {
     head.key("processes").begin_array();

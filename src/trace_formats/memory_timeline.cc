@@ -84,11 +84,8 @@ class Page {
     num_writes_ = std::ranges::count(timeline_.steps, MemoryAction::kIncrementVersion, &MemoryStep::action);
     if (num_writes_)
       std::erase_if(timeline_.steps, [&](const MemoryStep &step) { return !timeline_.changes_sums(step); });
-    for (const MemoryStep &step : timeline_.steps)
-      if (step.event) {
-        first_ns_ = timeline_.unix_ns(trace.parts, step);
-        break;
-      }
+    const auto first = std::ranges::find_if(timeline_.steps, [](const MemoryStep &step) { return step.event; });
+    if (first != timeline_.steps.end()) first_ns_ = timeline_.unix_ns(trace.parts, *first);
   }
 
   void write() {

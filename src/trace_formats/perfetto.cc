@@ -17,18 +17,9 @@ namespace {
 // Field numbers and values of Perfetto's messages.
 constexpr uint32_t kTracePacket = 1;  // field of the message Trace
 namespace packet {
-enum : uint32_t {
-  kClockSnapshot = 6,
-  kTimestamp = 8,
-  kSequenceId = 10,
-  kTrackEvent = 11,
-  kInternedData = 12,
-  kSequenceFlags = 13,
-  kPreviousDropped = 42,
-  kDefaults = 59,
-  kTrackDescriptor = 60
-};
-}
+enum : uint32_t { kClockSnapshot = 6, kTimestamp = 8, kSequenceId = 10, kTrackEvent, kInternedData, kSequenceFlags };
+enum : uint32_t { kPreviousDropped = 42, kDefaults = 59, kTrackDescriptor };
+}  // namespace packet
 namespace snapshot {
 enum : uint32_t { kClocks = 1 };
 enum : uint32_t { kClockId = 1, kClockTimestamp, kIsIncremental };
@@ -43,18 +34,8 @@ enum : uint32_t { kSizeBytes = 3 };
 enum : uint32_t { kPid = 1, kTid, kThreadName = 5, kProcessName, kProcessLabels = 8 };
 }  // namespace descriptor
 namespace track_event {
-enum : uint32_t {
-  kCategoryIids = 3,
-  kDebugAnnotations,
-  kType = 9,
-  kNameIid,
-  kTrackUuid,
-  kCounterValue = 30,
-  kSourceIid = 34,
-  kFlowIds = 47,
-  kTerminatingFlowIds
-};
-enum : uint32_t { kDoubleCounterValue = 44 };
+enum : uint32_t { kCategoryIids = 3, kDebugAnnotations, kType = 9, kNameIid, kTrackUuid, kCounterValue = 30 };
+enum : uint32_t { kSourceIid = 34, kDoubleCounterValue = 44, kFlowIds = 47, kTerminatingFlowIds };
 enum : uint32_t { kSliceBegin = 1, kSliceEnd, kInstant, kCounter };
 }  // namespace track_event
 namespace annotation {
@@ -323,22 +304,19 @@ class PerfettoWriter {
     made.number(track_event::kType, is_mark ? track_event::kInstant : track_event::kSliceBegin);
     made.number(track_event::kCategoryIids, category_of(event));
     made.number(track_event::kNameIid, name_of(event));
-    if (num_tensors(event)) {
-      SmallProto shapes;
-      shapes.number(annotation::kNameIid, kShapes).number(annotation::kStringValueIid, shapes_of(event));
-      made.message(track_event::kDebugAnnotations, shapes);
-    }
+    if (num_tensors(event)) annotate(made, kShapes, annotation::kStringValueIid, shapes_of(event));
     // If nothing else of the launching thread was recorded, the thread has no track, and the flow has no begin.
     if (event.kind == EventKind::kDeviceWork)
       if (const auto flow = flows_.find(&event); flow != flows_.end())
         made.fixed64(track_event::kTerminatingFlowIds, flow->second);
     if (const HostStacks::StackNumber stack = host_.number_of(event, place_)) describe_stack(stack, made);
-    if (event.is_open) {
-      SmallProto open;
-      open.number(annotation::kNameIid, kOpen).number(annotation::kIntValue, 1);
-      made.message(track_event::kDebugAnnotations, open);
-    }
+    if (event.is_open) annotate(made, kOpen, annotation::kIntValue, 1);
     return made;
+  }
+  static void annotate(SmallProto &event, Annotation name, uint32_t field, uint64_t value) {
+    SmallProto made;
+    made.number(annotation::kNameIid, name).number(field, value);
+    event.message(track_event::kDebugAnnotations, made);
   }
 
   static EventCategory category_of(const Event &event) {
@@ -373,10 +351,8 @@ class PerfettoWriter {
   void describe_stack(HostStacks::StackNumber stack, SmallProto &made) {
     const HostStacks::Frames &frames = host_.frames_of(stack);
     if (frames.empty()) return;
-    SmallProto text;
-    text.number(annotation::kNameIid, kCallStack)
-        .number(annotation::kStringValueIid, string_of(host_.call_stack(stack)));
-    made.message(track_event::kDebugAnnotations, text).number(track_event::kSourceIid, source_of(frames[0]));
+    annotate(made, kCallStack, annotation::kStringValueIid, string_of(host_.call_stack(stack)));
+    made.number(track_event::kSourceIid, source_of(frames[0]));
   }
   uint64_t source_of(HostStacks::FrameNumber number) {
     const auto [place, fresh] = sources_.try_emplace(number, sources_.size() + 1);

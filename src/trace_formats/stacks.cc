@@ -110,17 +110,9 @@ namespace {
 // Field numbers of profile.proto's messages.
 namespace pprof {
 namespace profile {
-enum : uint32_t {
-  kSampleType = 1,
-  kSample,
-  kLocation = 4,
-  kFunction,
-  kStringTable,
-  kTimeNanos = 9,
-  kDurationNanos,
-  kComment = 13
-};
-}
+enum : uint32_t { kSampleType = 1, kSample, kLocation = 4, kFunction, kStringTable };
+enum : uint32_t { kTimeNanos = 9, kDurationNanos, kComment = 13 };
+}  // namespace profile
 namespace value_type {
 enum : uint32_t { kType = 1, kUnit };
 }

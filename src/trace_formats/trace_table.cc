@@ -186,9 +186,8 @@ class TimesTable {
       add("Self " + device + " Mem", rows, [&](const KeyAverage &row) { return memory_text((row.memory.*of).self); });
     };
     add_sums("CPU", &SpanMemory::host);
-    if (const std::optional<DLDevice> other = other_device(trace_)) {
+    if (const std::optional<DLDevice> other = other_device(trace_))
       add_sums(capitals(device_kind_name(other->device_type)), &SpanMemory::other);
-    }
   }
   static std::string capitals(std::string text) {
     for (char &c : text)

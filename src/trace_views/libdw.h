@@ -30,7 +30,6 @@ struct Libdw {
                         bool adds_to_addresses);
   int (*report_end)(Session *session, void *removed, void *user_data);
   int (*module_build_id)(Module *module, const unsigned char **out_bytes, uint64_t *out_address);  // returns the size
-                                                                                                   // of the id
   const char *(*module_addrname)(Module *module, uint64_t address);
   Line *(*module_getsrc)(Module *module, uint64_t address);
   const char *(*lineinfo)(Line *line, uint64_t *out_address, int *out_line, int *out_column, uint64_t *out_time,

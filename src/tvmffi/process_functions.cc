@@ -112,12 +112,26 @@ Value keep(Args args, int change) {
   return {};
 }
 
+constexpr size_t kAnyArity = SIZE_MAX;  // the function itself checks it
 struct Named {
   const char *name;
   size_t arity;
   Value (*body)(Args);
 };
 constexpr Named kFunctions[] = {
+    {"ffi.FunctionListGlobalNamesFunctor", kAnyArity, list_names},
+    {"ffi.FunctionRemoveGlobal", kAnyArity, remove},
+    {"ffi.GetGlobalFuncMetadata", kAnyArity, metadata},
+    {"ffi.GetRegisteredTypeKeys", kAnyArity, keys},
+    {"ffi.ModuleLoadFromFile", kAnyArity, load},
+    {"ffi.ModuleGetFunction", kAnyArity, get_function},
+    {"ffi.ModuleGetFunctionMetadata", kAnyArity, [](Args args) { return tell(args, "__tvm_ffi__metadata_"); }},
+    {"ffi.ModuleGetFunctionDoc", kAnyArity, [](Args args) { return tell(args, "__tvm_ffi__doc_"); }},
+    {"ffi.SystemLib", kAnyArity,
+     [](Args args) {
+       require(args.size() <= 1, "ffi.SystemLib takes a prefix");
+       return Value(system_library(args.empty() ? "" : std::string(as_text(args[0], "prefix"))));
+     }},
     {"ffi.ModuleGetKind", 1, [](Args args) { return Value(module_at(args[0]).kind()); }},
     {"ffi.ModuleGetPropertyMask", 1, [](Args args) { return Value(module_at(args[0]).properties()); }},
     {"ffi.ModuleGetWriteFormats", 1, [](Args args) { return array_of(module_at(args[0]).save_formats()); }},
@@ -141,26 +155,15 @@ constexpr Named kFunctions[] = {
      }},
 };
 
-void define_module_functions() {
+void define_functions() {
   for (const Named &function : kFunctions)
     register_function(function.name, make_function([function](Args args) {
-                        if (args.size() != function.arity)
+                        if (function.arity != kAnyArity && args.size() != function.arity)
                           fail_as("TypeError", OPD_INVALID_ARGUMENT, function.name, " takes ",
                                   counted(function.arity, "argument"), ", but was given ", args.size());
                         return function.body(args);
                       }),
                       true);
-  register_function("ffi.ModuleLoadFromFile", make_function(load), true);
-  register_function("ffi.ModuleGetFunction", make_function(get_function), true);
-  register_function("ffi.ModuleGetFunctionMetadata",
-                    make_function([](Args args) { return tell(args, "__tvm_ffi__metadata_"); }), true);
-  register_function("ffi.ModuleGetFunctionDoc", make_function([](Args args) { return tell(args, "__tvm_ffi__doc_"); }),
-                    true);
-  register_function("ffi.SystemLib", make_function([](Args args) {
-                      require(args.size() <= 1, "ffi.SystemLib takes a prefix");
-                      return Value(system_library(args.empty() ? "" : std::string(as_text(args[0], "prefix"))));
-                    }),
-                    true);
   FieldInfo imports;  // an attribute of the Python class
   imports.name = bytes_of("imports_");
   imports.size = sizeof(void *);
@@ -178,13 +181,7 @@ void define_module_functions() {
 
 void define_process_functions() {
   static std::once_flag once;
-  std::call_once(once, [] {
-    register_function("ffi.FunctionListGlobalNamesFunctor", make_function(list_names), true);
-    register_function("ffi.FunctionRemoveGlobal", make_function(remove), true);
-    register_function("ffi.GetGlobalFuncMetadata", make_function(metadata), true);
-    register_function("ffi.GetRegisteredTypeKeys", make_function(keys), true);
-    define_module_functions();
-  });
+  std::call_once(once, define_functions);
 }
 
 }  // namespace opd

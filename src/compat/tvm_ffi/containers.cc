@@ -86,19 +86,18 @@ void define_sequences() {
 }
 
 void define_list_changes() {
-  define("ffi.ListSetItem", 3, [](Args args) {
-    List &list = list_at(args[0]);
+  const auto define_change = [](const char *name, int arity, auto body) {
+    define(name, arity, [body](Args args) { return body(list_at(args[0]), args), Value(); });
+  };
+  define_change("ffi.ListSetItem", 3, [](List &list, Args args) {
     const size_t i = index_in(list, args[1]);
-    return list.replace(i, i + 1, args.subspan(2, 1)), Value();
+    list.replace(i, i + 1, args.subspan(2, 1));
   });
-  define("ffi.ListAppend", 2, [](Args args) {
-    List &list = list_at(args[0]);
-    return list.replace(list.size(), list.size(), args.subspan(1, 1)), Value();
-  });
-  define("ffi.ListInsert", 3, [](Args args) {
-    List &list = list_at(args[0]);
+  define_change("ffi.ListAppend", 2,
+                [](List &list, Args args) { list.replace(list.size(), list.size(), args.subspan(1, 1)); });
+  define_change("ffi.ListInsert", 3, [](List &list, Args args) {
     const size_t i = index_in(list, args[1], true);
-    return list.replace(i, i, args.subspan(2, 1)), Value();
+    list.replace(i, i, args.subspan(2, 1));
   });
   define("ffi.ListPop", 2, [](Args args) {
     List &list = list_at(args[0]);
@@ -107,29 +106,21 @@ void define_list_changes() {
     list.replace(i, i + 1, {});
     return item;
   });
-  define("ffi.ListErase", 2, [](Args args) {
-    List &list = list_at(args[0]);
+  define_change("ffi.ListErase", 2, [](List &list, Args args) {
     const size_t i = index_in(list, args[1]);
-    return list.replace(i, i + 1, {}), Value();
+    list.replace(i, i + 1, {});
   });
-  const auto slice = [](Args args, Args items) {
-    List &list = list_at(args[0]);
+  const auto slice = [](List &list, Args args, Args items) {
     const size_t begin = index_in(list, args[1], true), end = index_in(list, args[2], true);
     if (begin > end)
       fail_as("IndexError", OPD_OUT_OF_RANGE, "Erase range [", begin, ", ", end, ") out of bounds ", list.count);
-    return list.replace(begin, end, items), Value();
+    list.replace(begin, end, items);
   };
-  define("ffi.ListEraseRange", 3, [slice](Args args) { return slice(args, {}); });
-  define("ffi.ListReplaceSlice", 4,
-         [slice](Args args) { return slice(args, as_sequence(args[3], "the replacement").views()); });
-  define("ffi.ListReverse", 1, [](Args args) {
-    List &list = list_at(args[0]);
-    return std::reverse(list.items(), list.items() + list.size()), Value();
-  });
-  define("ffi.ListClear", 1, [](Args args) {
-    List &list = list_at(args[0]);
-    return list.replace(0, list.size(), {}), Value();
-  });
+  define_change("ffi.ListEraseRange", 3, [slice](List &list, Args args) { slice(list, args, {}); });
+  define_change("ffi.ListReplaceSlice", 4,
+                [slice](List &list, Args args) { slice(list, args, as_sequence(args[3], "the replacement").views()); });
+  define_change("ffi.ListReverse", 1, [](List &list, Args) { std::reverse(list.items(), list.items() + list.size()); });
+  define_change("ffi.ListClear", 1, [](List &list, Args) { list.replace(0, list.size(), {}); });
 }
 
 // Map and Dict have the same functions under different names.

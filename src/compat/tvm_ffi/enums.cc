@@ -26,18 +26,15 @@ int create(void **out) {
   return 0;
 }
 
-struct IntEnum final : Enum {
+template <Literal kKey>
+struct EnumOf final : Enum {
   static int32_t type() {
-    static const int32_t index = get_or_make_type({.key = "ffi.IntEnum", .depth = 2, .parent = Enum::type()});
+    static const int32_t index = get_or_make_type({.key = kKey.text, .depth = 2, .parent = Enum::type()});
     return index;
   }
 };
-struct StrEnum final : Enum {
-  static int32_t type() {
-    static const int32_t index = get_or_make_type({.key = "ffi.StrEnum", .depth = 2, .parent = Enum::type()});
-    return index;
-  }
-};
+using IntEnum = EnumOf<"ffi.IntEnum">;
+using StrEnum = EnumOf<"ffi.StrEnum">;
 
 }  // namespace
 

@@ -36,9 +36,8 @@ std::string from_base64(std::string_view text) {
 
 Value array_of(const std::vector<Value> &items) { return Array::make(views_of(items)); }
 
-const TypeInfo *enum_base(const char *key) { return find_type(get_or_make_type({.key = key, .parent = -2})); }
 bool is_enum(int32_t type, const char *key) {
-  const TypeInfo *base = enum_base(key);
+  const TypeInfo *base = find_type(get_or_make_type({.key = key, .parent = -2}));
   return base && is_instance(type_at(type), base->index);
 }
 

@@ -79,9 +79,7 @@ int get(void *field, View *out) {
   return 0;
 }
 int get_pointer(void *field, View *out) {
-  *out = opd_none();
-  out->type = OPD_POINTER;
-  out->u.pointer = *static_cast<void **>(field);
+  *out = opd_pointer(*static_cast<void **>(field));
   return 0;
 }
 

@@ -142,10 +142,7 @@ void set_field(Object &object, const FieldInfo &field, const View &value) {
   void *place = reinterpret_cast<char *>(&object) + field.offset;
   if (!field.setter) fail_as("TypeError", OPD_UNSUPPORTED, "field `", text_of(field.name), "` cannot be set");
   if (field.flags & kFieldSetterIsFunction) {
-    View pointer = opd_none();
-    pointer.type = OPD_POINTER;
-    pointer.u.pointer = place;
-    const View args[] = {pointer, value};
+    const View args[] = {opd_pointer(place), value};
     call(*static_cast<Function *>(static_cast<Object *>(field.setter)), args);
   } else if (reinterpret_cast<FieldSetter>(field.setter)(place, &value)) {
     throw Exception(take_raised());

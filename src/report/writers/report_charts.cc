@@ -244,8 +244,7 @@ class Roofline {
     constexpr double kHigh = 16, kWide = 7.2;
     if (named_.size() == 8) return;
     const std::string name = shortened(rows_.text(point.row, ReportRows::kName), 24);
-    const double wide = kWide * static_cast<double>(name.size());  // an upper bound, because characters may have
-                                                                   // several bytes
+    const double wide = kWide * static_cast<double>(name.size());  // or less: characters may have several bytes
     const bool left = x(point.intensity) + radius(point) + wide > kRight;
     const double begin = x(point.intensity) + (left ? -radius(point) - 5 - wide : radius(point) + 5);
     const std::array<double, 2> place{begin, y(point.speed) + 4};

@@ -84,19 +84,10 @@ class Page {
         "report</title>\n<style>";
     append(out_, kPageStyle);
     out_ += "</style></head><body>\n<h1>Where the time went</h1>\n";
-    for (const std::string &warning : warnings_of(rows_.report())) {
-      append_html(out_ += "<p class=\"warning\">", warning);
-      out_ += "</p>\n";
-    }
+    for (const std::string &warning : warnings_of(rows_.report())) write_paragraph("warning", warning);
     write_summary();
-    if (const std::string conclusion = conclusion_of(rows_); !conclusion.empty()) {
-      append_html(out_ += "<p class=\"conclusion\">", conclusion);
-      out_ += "</p>\n";
-    }
-    if (const std::string waits = wait_text_of(rows_); !waits.empty()) {
-      append_html(out_ += "<p class=\"conclusion\">", waits);
-      out_ += "</p>\n";
-    }
+    for (const std::string &text : {conclusion_of(rows_), wait_text_of(rows_)})
+      if (!text.empty()) write_paragraph("conclusion", text);
     out_ += "<h2>Time per operator</h2>\n";
     append_bars(out_, rows_);
     append_roofline(out_, rows_);
@@ -110,6 +101,11 @@ class Page {
   }
 
  private:
+  void write_paragraph(std::string_view kind, std::string_view text) {
+    append_html(out_ += concat("<p class=\"", kind, "\">"), text);
+    out_ += "</p>\n";
+  }
+
   void write_summary() {
     out_ += "<p class=\"soft\">";
     const RunMedians *const runs = rows_.run_medians();
@@ -141,8 +137,7 @@ class Page {
     out_ += "</tr></thead>\n<tbody>\n";
     for (size_t row = 0; row < rows_.num_calls(); ++row) write_row(row);
     out_ += "</tbody>\n<tfoot>\n";
-    const bool sums = rows_.num_rows() > rows_.num_calls() + rows_.num_totals();  // the rule before the sums is not
-                                                                                  // shown
+    const bool sums = rows_.num_rows() > rows_.num_calls() + rows_.num_totals();  // their rule is not shown
     for (size_t row = rows_.num_calls() + sums; row < rows_.num_rows(); ++row) write_row(row);
     out_ += "</tfoot></table>";
   }

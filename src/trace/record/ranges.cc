@@ -75,10 +75,6 @@ void open_parts_in_files(Track &track) {
   });
 }
 
-}  // namespace
-
-namespace {
-
 // The tasks of an ITT tool end on their own thread only. So those whose ranges ended on other threads end here, at the
 // next begin or end of a range.
 void end_itt_tasks_of_taken(Track &track) {

@@ -148,8 +148,7 @@ void keep_to_budget(Recorder &recorder, Track &track, uint32_t place) {
   if (!slot.recording || part.id != slot.taken) return;
   const RecordingOptions &options = slot.recording->options;
   if (slot.has_file()) return void(part.start = track.num_events());  // the file has all events
-  constexpr uint64_t kMostOfChild = uint64_t{64} << 20;  // limit for a forked child, which has no file and keeps its
-                                                         // events in memory
+  constexpr uint64_t kMostOfChild = uint64_t{64} << 20;               // limit for a forked child, which has no file
   const uint64_t most_bytes = options.max_bytes || !slot.file ? options.max_bytes : kMostOfChild;
   if (most_bytes == 0) return;
   const uint64_t most = std::max<uint64_t>(most_bytes / Chunk::kBytes, 1);

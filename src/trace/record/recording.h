@@ -28,13 +28,11 @@ struct RecordingOptions {
   bool calls = true;                // false: records runs without their calls, which then cost nothing
   bool all_calls = false;           // also records calls without a tensor, which TVM's profiler leaves out
   bool outcomes = false;            // runs have their failure and the trace context that they began in
-  bool waits = true;                // true: the end waits for runs under way, and each call for its device; false: such
-                                    // runs are open spans in the trace, and calls end when they return
+  bool waits = true;                // its end waits for runs under way (false: open spans), and calls for their device
   uint64_t max_bytes = 0;           // limit for the chunks of all threads; each thread has at least one; 0: no limit
   bool overwrites = false;          // true: events beyond the limit replace the oldest ones; false: they are dropped
   std::string file;                 // path: events go to this file, see event_file.h; "": they stay in memory
-  uint64_t last_ns = 0;             // traces leave out events that ended earlier than this before the trace's end; 0:
-                                    // none
+  uint64_t last_ns = 0;             // traces leave out events that ended longer before the trace's end; 0: none
   uint64_t flush_interval_ns = 0;   // interval of syncs to the disk; 0: the system decides
   bool reads_file = true;           // stop() returns the events in the file as a trace
 };
