@@ -27,7 +27,7 @@ namespace opd {
 struct MemoryBudget : Object {
   static int32_t type() { return OPD_OBJECT; }
   explicit MemoryBudget(uint64_t limit) : is_own_limit(limit > 0), limit_bytes(limit) {}  // 0: the limit of the process
-  void charge(uint64_t bytes);                                   // throws OPD_OUT_OF_MEMORY
+  void charge(uint64_t bytes);                                                            // throws OPD_OUT_OF_MEMORY
   void refund(uint64_t bytes) { used_bytes.fetch_sub(bytes, std::memory_order_relaxed); }
   std::atomic<uint64_t> used_bytes{0};
   // The user set the limit. It holds for memory that is kept, too, so no block may go to the device's pool, which does

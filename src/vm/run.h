@@ -170,7 +170,7 @@ struct Run : RunSignals {
   void end_call() noexcept;  // makes the run ready for another call
 
   Frame &push();
-  void drop_idle_static_buffers();             // except those of running functions
+  void drop_idle_static_buffers();  // except those of running functions
   void make_room_for_static_buffer(uint64_t bytes);
   uint64_t idle_bytes(DLDevice device) const;  // memory that the run keeps between calls
   static Run *of_thread();                     // the calling thread's run; null outside a run

@@ -226,7 +226,7 @@ class Vm final : public AnyVm {
   }  // one per function; empty unless some are compiled
   const VmState &state() const { return state_; }
   void trim() override;
-  void drop_idle_runs();  // returns their memory to the allocators
+  void drop_idle_runs();                        // returns their memory to the allocators
   static size_t count();                        // number of all VMs
   static uint64_t idle_bytes(DLDevice device);  // memory of the idle runs of all VMs
 

@@ -132,7 +132,8 @@ __attribute__((constructor)) static void start_badly(void) { _ZSt20__throw_lengt
                                         "-fexceptions -Wl,--no-as-needed -lstdc++");
   const std::string good = build_library("does_not_throw", kSource);
   for (int i = 0; i < 2; ++i) {
-    expect_error(load(bad), OPD_UNSUPPORTED, "throws.so cannot be loaded: an initialiser threw an exception: not today");
+    expect_error(load(bad), OPD_UNSUPPORTED,
+                 "throws.so cannot be loaded: an initialiser threw an exception: not today");
     std::thread([&] { EXPECT_EQ(as_int(Module::load(good).function("main")()), 1); }).join();
   }
 }

@@ -218,11 +218,13 @@ bool from_dlpack(PyObject *object, opd_tensor **out_tensor) {
       Py_XDECREF(kind), Py_XDECREF(value), Py_XDECREF(trace);
       return tensor_of_buffer(std::move(buffer), out_tensor);
     }
-    PyObject *dtype = PyErr_GivenExceptionMatches(kind, PyExc_BufferError) ? PyObject_GetAttrString(object, "dtype") : nullptr;
+    PyObject *dtype =
+        PyErr_GivenExceptionMatches(kind, PyExc_BufferError) ? PyObject_GetAttrString(object, "dtype") : nullptr;
     PyErr_Clear();
     if (!dtype) return PyErr_Restore(kind, value, trace), false;
     // The exporter's message names no dtype.
-    PyErr_Format(PyExc_BufferError, "an array of %S cannot be shared, but opdyno.tensor() copies it (%S)", dtype, value);
+    PyErr_Format(PyExc_BufferError, "an array of %S cannot be shared, but opdyno.tensor() copies it (%S)", dtype,
+                 value);
     Py_DECREF(dtype), Py_XDECREF(kind), Py_XDECREF(value), Py_XDECREF(trace);
     return false;
   }

@@ -119,23 +119,23 @@ class PooledAllocator final : public Allocator {
   // longest time. Otherwise programs with ever new sizes would keep blocks of all of them.
   void free_longest_kept(size_t more) noexcept {
     while (memory_.is_full(more)) [[unlikely]] {
-      std::vector<Block> freed;
-      size_t size = 0;
-      {
-        std::scoped_lock lock(guard_);
-        Blocks *oldest = nullptr;
-        const auto look_at = [&](Blocks &each, size_t each_size) {
-          if (each.blocks.empty() || (oldest && oldest->last_return <= each.last_return)) return;
-          oldest = &each, size = each_size;
-        };
-        for (size_t i = 0; i < kSmall; ++i) look_at(small_[i], (i + 1) * 64);
-        for (auto &[each_size, each] : large_) look_at(each, each_size);
-        if (!oldest) return;  // all memory is in use
-        freed.swap(oldest->blocks);
-        if (size > 4096) large_.erase(size);
+        std::vector<Block> freed;
+        size_t size = 0;
+        {
+          std::scoped_lock lock(guard_);
+          Blocks *oldest = nullptr;
+          const auto look_at = [&](Blocks &each, size_t each_size) {
+            if (each.blocks.empty() || (oldest && oldest->last_return <= each.last_return)) return;
+            oldest = &each, size = each_size;
+          };
+          for (size_t i = 0; i < kSmall; ++i) look_at(small_[i], (i + 1) * 64);
+          for (auto &[each_size, each] : large_) look_at(each, each_size);
+          if (!oldest) return;  // all memory is in use
+          freed.swap(oldest->blocks);
+          if (size > 4096) large_.erase(size);
+        }
+        give_all(freed, size);
       }
-      give_all(freed, size);
-    }
   }
 
   // The block is removed from the list before the wait, so no other thread gets it during the wait. If the wait fails,

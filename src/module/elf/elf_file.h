@@ -73,8 +73,8 @@ class ElfFile {
   AddressRange initialisers() const {
     return {dynamic_value(DT_INIT_ARRAY), dynamic_value(DT_INIT_ARRAY) + dynamic_value(DT_INIT_ARRAYSZ)};
   }
-  std::vector<uint64_t> initialiser_entries() const;       // file offsets of the entries that name them
-  uint32_t needed_isa() const { return needed_isa_; }      // GNU_PROPERTY_X86_ISA_1_NEEDED; 0: unknown
+  std::vector<uint64_t> initialiser_entries() const;   // file offsets of the entries that name them
+  uint32_t needed_isa() const { return needed_isa_; }  // GNU_PROPERTY_X86_ISA_1_NEEDED; 0: unknown
   // The names of local symbols with this prefix, which must not be empty. They come from the symbol table for
   // debuggers; there are none if the file is stripped. Loaders do not read that table, so damage there is not an error.
   std::vector<std::string_view> local_names(std::string_view prefix) const;
