@@ -66,8 +66,8 @@ struct Executable : Object {
   std::vector<MemoryScope> scopes;
   std::vector<int64_t> offsets;  // first word of each instruction
   std::vector<int64_t> words;
-  // The modules that the program's module imported when a handle of the program was made last. They have its kernels.
-  // vm/executable_module.cc guards the list.
+  // Only in users' handles of a loaded program: the program itself, and the modules with its kernels.
+  Ref<Executable> loaded;
   std::vector<Ref<Object>> imports;
 
   // Requires verified instructions.

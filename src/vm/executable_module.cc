@@ -1,6 +1,5 @@
 #include "vm/executable_module.h"
 
-#include "base/fork_mutex.h"
 #include "module/blob_reader.h"
 
 namespace opd {
@@ -40,31 +39,29 @@ struct ExecutableModule final : Module {
   void describe(JsonWriter &json) override { json.key("program").raw(program->to_json()); }
 };
 
-ForkMutex &imports_guard() {
-  static auto *guard = new ForkMutex(LockRank::kModule);  // never destroyed: threads may run while the process exits
-  return *guard;
-}
-
 }  // namespace
 
+// The handle is a copy, and modules hold the program without imports. So no module can refer to a handle, and a handle
+// to itself, through the imports.
 Ref<Executable> executable_with_imports(Module &module) {
-  Ref<Executable> executable = executable_of(module);
+  Ref<Executable> loaded = executable_of(module);
   const std::vector<Ref<Module>> imports = module.imports();
-  if (imports.empty()) return executable;
-  std::vector<Ref<Object>> replaced(imports.begin(), imports.end());  // a module may end with its last reference
-  std::scoped_lock lock(imports_guard());
-  executable->imports.swap(replaced);
-  return executable;
+  if (imports.empty()) return loaded;
+  auto handle = make_object<Executable>();
+  handle->functions = loaded->functions;
+  handle->constants = loaded->constants;
+  handle->scopes = loaded->scopes;
+  handle->offsets = loaded->offsets;
+  handle->words = loaded->words;
+  handle->imports.assign(imports.begin(), imports.end());
+  handle->loaded = std::move(loaded);
+  return handle;
 }
 
 Ref<Module> module_with_imports(Ref<Executable> executable) {
-  Ref<Module> module = make_executable_module(executable, "");
-  std::vector<Ref<Object>> imports;
-  {
-    std::scoped_lock lock(imports_guard());
-    imports = executable->imports;
-  }
-  for (const Ref<Object> &each : imports) module->add_import(Ref<Module>::share(static_cast<Module *>(each.get())));
+  Ref<Module> module = make_executable_module(executable->loaded ? executable->loaded : executable, "");
+  for (const Ref<Object> &each : executable->imports)
+    module->add_import(Ref<Module>::share(static_cast<Module *>(each.get())));
   return module;
 }
 
