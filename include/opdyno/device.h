@@ -106,7 +106,8 @@ OPD_API OPD_NODISCARD opd_error *opd_stream_sync(DLDevice device, void *stream);
 typedef enum opd_allocator_kind OPD_ENUM_TYPE {
   OPD_ALLOCATOR_NAIVE = 1,                 /**< Every block is returned to the system at once. */
   OPD_ALLOCATOR_POOLED = 2,                /**< Blocks are kept for the next request of the same size. Memory that
-                                                is not in use takes at most 8 MiB more than twice the greatest use. */
+                                                is not in use takes at most twice the greatest use, 8 MiB, and 2 MiB
+                                                for each call of a VM that ran at the same time. */
   OPD_ALLOCATOR_KIND_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
 } opd_allocator_kind;
 

@@ -76,11 +76,12 @@ template <class... Parts>
   return concat_parts(as_part(parts)...);
 }
 
-// Returns the texts of all items, with the separator between them. Empty first items are left out.
+// "a, b, c"; `items` are texts or numbers.
 template <class Items>
 std::string joined(const Items &items, std::string_view separator = ", ") {
   std::string out;
-  for (const auto &item : items) append(out += out.empty() ? "" : separator, item);
+  for (bool is_first = true; const auto &item : items)
+    append(out += std::exchange(is_first, false) ? "" : separator, item);
   return out;
 }
 

@@ -69,7 +69,7 @@ const FunctionInfo &function_of(const Vm &vm, std::string_view name, const char 
 }
 
 std::string signature(const FunctionInfo &function) {
-  return concat(function.name, "(", listed(function.param_names), ")");
+  return concat(function.name, "(", joined(function.param_names), ")");
 }
 
 void require_count(const FunctionInfo &function, size_t num_args) {

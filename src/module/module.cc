@@ -143,7 +143,7 @@ void save_module(Module &module, const std::string &path, std::string format) {
   }
   if (std::ranges::find(formats, format) == formats.end())
     fail(OPD_UNSUPPORTED, "a module of kind ", module.kind(), " is not saved as \"", format, "\"; it offers ",
-         listed(formats));
+         joined(formats));
   replace_file(path, module.save(format));
 }
 

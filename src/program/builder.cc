@@ -123,12 +123,7 @@ Ref<Executable> Builder::get() const {
   if (current_ >= 0)
     fail(OPD_FAILED_PRECONDITION, "function ", program_->functions[static_cast<size_t>(current_)].name,
          " was begun and not ended");
-  auto copy = make_object<Executable>();
-  copy->functions = program_->functions;
-  copy->constants = program_->constants;
-  copy->scopes = program_->scopes;
-  copy->offsets = program_->offsets;
-  copy->words = program_->words;
+  Ref<Executable> copy = program_->copy();
   verify(*copy);
   return copy;
 }

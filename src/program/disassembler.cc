@@ -41,7 +41,7 @@ void append_double(std::string &out, double value) {
 
 void append_constant(std::string &out, const View &v) {
   if (is_text(v)) return append_quoted(out, as_text(v, "constant"));
-  if (const auto *shape = try_as<Shape>(v)) return append(out, concat("shape(", listed(shape->dims()), ")"));
+  if (const auto *shape = try_as<Shape>(v)) return append(out, concat("shape(", joined(shape->dims()), ")"));
   if (v.type == OPD_DTYPE) return append(out, concat("dtype(", name_text(dtype_name(v.u.dtype)), ")"));
   if (v.type == OPD_FLOAT) {
     out += "f64(";
@@ -50,7 +50,7 @@ void append_constant(std::string &out, const View &v) {
   }
   if (v.type != OPD_TENSOR) return append(out, concat("i64(", v.u.int64, ")"));
   const DLTensor &t = static_cast<Tensor *>(object_of(v))->dl;
-  out += concat("tensor(", name_text(dtype_name(t.dtype)), ", (", listed(dims_of(t)), "), 0x",
+  out += concat("tensor(", name_text(dtype_name(t.dtype)), ", (", joined(dims_of(t)), "), 0x",
                 hex({reinterpret_cast<const uint8_t *>(data_of(t)), bytes_of(t)}), ")");
 }
 
@@ -130,7 +130,7 @@ class Disassembler {
     out_ += in.reg < kVoidRegister ? concat("  ", reg(in.reg), " = call ") : "  call ";
     std::vector<std::string> args;
     for (const int64_t word : in.args) args.push_back(operand({word}));
-    out_ += concat(name_text(x_.functions[static_cast<size_t>(in.target)].name), "(", listed(args), ")\n");
+    out_ += concat(name_text(x_.functions[static_cast<size_t>(in.target)].name), "(", joined(args), ")\n");
   }
 
   std::string operand(Operand operand) const {

@@ -12,7 +12,7 @@
 namespace opd {
 namespace {
 
-std::string list_of(const std::vector<std::string_view> &names) { return names.empty() ? "none" : listed(names); }
+std::string list_of(const std::vector<std::string_view> &names) { return names.empty() ? "none" : joined(names); }
 
 // Returns a Python literal. Bytes that are not UTF-8 are written as Python's "surrogateescape" decodes them.
 std::string quoted(std::string_view text) {
@@ -67,7 +67,7 @@ ib = relax.ExecBuilder()
 
   static std::string literal(const View &v) {
     if (is_text(v)) return quoted(as_text(v, "constant"));
-    if (const auto *shape = try_as<Shape>(v)) return concat("tvm.runtime.ShapeTuple([", listed(shape->dims()), "])");
+    if (const auto *shape = try_as<Shape>(v)) return concat("tvm.runtime.ShapeTuple([", joined(shape->dims()), "])");
     if (v.type == OPD_DTYPE) return concat("tvm.DataType(", quoted(dtype_name(v.u.dtype)), ")");
     if (v.type == OPD_FLOAT) {
       if (std::isfinite(v.u.float64)) return concat("float(", quoted(concat(v.u.float64)), ")");
@@ -75,7 +75,7 @@ ib = relax.ExecBuilder()
     }
     if (v.type != OPD_TENSOR) return concat(v.u.int64);
     const DLTensor &t = static_cast<Tensor *>(object_of(v))->dl;
-    return concat("tensor(", quoted(dtype_name(t.dtype)), ", [", listed(dims_of(t)), "], bytes.fromhex(\"",
+    return concat("tensor(", quoted(dtype_name(t.dtype)), ", [", joined(dims_of(t)), "], bytes.fromhex(\"",
                   hex({reinterpret_cast<const uint8_t *>(data_of(t)), bytes_of(t)}), "\"))");
   }
 
@@ -98,7 +98,7 @@ ib = relax.ExecBuilder()
     std::vector<std::string> args;
     for (const int64_t word : in.args) args.push_back(operand({word}));
     out_ += concat("    ib.emit_call(", quoted(x_.functions[static_cast<size_t>(in.target)].name), ", args=[",
-                   listed(args), "]", in.reg < kVoidRegister ? concat(", dst=", reg(in.reg)) : "", ")\n");
+                   joined(args), "]", in.reg < kVoidRegister ? concat(", dst=", reg(in.reg)) : "", ")\n");
   }
 
   static std::string reg(int64_t r) {

@@ -4,6 +4,16 @@
 
 namespace opd {
 
+Ref<Executable> Executable::copy() const {
+  auto copy = make_object<Executable>();
+  copy->functions = functions;
+  copy->constants = constants;
+  copy->scopes = scopes;
+  copy->offsets = offsets;
+  copy->words = words;
+  return copy;
+}
+
 const FunctionInfo *Executable::find(std::string_view name) const {
   for (const auto &function : functions)
     if (function.kind != FunctionKind::kPacked && function.name == name) return &function;
@@ -17,7 +27,7 @@ const FunctionInfo &Executable::get(std::string_view name) const {
 
 void Executable::fail_missing(std::string_view name) const {
   const auto names = program_functions();
-  const std::string first = listed(std::span(names).first(std::min<size_t>(names.size(), 20)));
+  const std::string first = joined(std::span(names).first(std::min<size_t>(names.size(), 20)));
   fail(OPD_NOT_FOUND, "the program has no function \"", name, "\".", suggestion(name, names),
        " It has: ", first.empty() ? "none" : first, ".");
 }

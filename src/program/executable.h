@@ -84,6 +84,7 @@ struct Executable : Object {
         return {Opcode::kIf, w[1], w[2], {}};
     }
   }
+  Ref<Executable> copy() const;                           // without `loaded` and `imports`
   const FunctionInfo *find(std::string_view name) const;  // a function of the program; null if absent
   const FunctionInfo &get(std::string_view name) const;   // throws OPD_NOT_FOUND and suggests similar names
   [[noreturn]] void fail_missing(std::string_view name) const;

@@ -17,7 +17,7 @@ void fail_result(const View &result) {
 void check_arity(Args args, std::initializer_list<const char *> names, std::string_view function) {
   if (args.size() == names.size()) [[likely]]
     return;
-  fail_as("TypeError", OPD_INVALID_ARGUMENT, function, "(", listed(names), ") takes ",
+  fail_as("TypeError", OPD_INVALID_ARGUMENT, function, "(", joined(names), ") takes ",
           counted(names.size(), "argument"), ", but was given ", args.size());
 }
 

@@ -136,15 +136,6 @@ bool is_bytes(const View &v);
 std::string_view bytes_in(const View &v, std::string_view what);  // the bytes of a bytes object, checked like as_text()
 std::string to_text(const View &v);                               // text for people
 
-// "a, b, c"; `items` are texts or numbers.
-template <class Items>
-std::string listed(const Items &items, std::string_view between = ", ") {
-  std::string out;
-  for (bool is_first = true; const auto &item : items)
-    out += concat(std::exchange(is_first, false) ? "" : between, item);
-  return out;
-}
-
 // ---- objects
 
 struct String : Object {  // the layout of tvm-ffi's string and bytes cells; a NUL follows the data
@@ -168,7 +159,7 @@ struct Shape : Object {  // the layout of tvm-ffi's shape cell
   static Ref<Shape> make(std::span<const int64_t> dims);
   static Ref<Shape> make_uninitialised(size_t size, int64_t *&out_data);
 };
-inline std::string dims_text(std::span<const int64_t> dims) { return concat("[", listed(dims), "]"); }  // "[1, 64]"
+inline std::string dims_text(std::span<const int64_t> dims) { return concat("[", joined(dims), "]"); }  // "[1, 64]"
 inline void append_dims(std::string &out, std::span<const int64_t> dims) { out += dims_text(dims); }
 
 struct Array : Object {  // the layout of tvm-ffi's sequence cell

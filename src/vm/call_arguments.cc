@@ -13,7 +13,7 @@ std::string parameter_text(const FunctionInfo &function, size_t i) {
 }
 
 [[noreturn, gnu::noinline]] void bad_count(const FunctionInfo &function, size_t given) {
-  fail_as("TypeError", OPD_INVALID_ARGUMENT, function.name, "(", listed(function.param_names), ") takes ",
+  fail_as("TypeError", OPD_INVALID_ARGUMENT, function.name, "(", joined(function.param_names), ") takes ",
           counted(function.num_args, "argument"), ", but was given ", given);
 }
 

@@ -47,12 +47,7 @@ Ref<Executable> executable_with_imports(Module &module) {
   Ref<Executable> loaded = executable_of(module);
   const std::vector<Ref<Module>> imports = module.imports();
   if (imports.empty()) return loaded;
-  auto handle = make_object<Executable>();
-  handle->functions = loaded->functions;
-  handle->constants = loaded->constants;
-  handle->scopes = loaded->scopes;
-  handle->offsets = loaded->offsets;
-  handle->words = loaded->words;
+  Ref<Executable> handle = loaded->copy();
   handle->imports.assign(imports.begin(), imports.end());
   handle->loaded = std::move(loaded);
   return handle;

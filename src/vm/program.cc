@@ -97,7 +97,7 @@ class Decoder {
       if (!is_here) missing.push_back(info.name);
       else callees_[i] = classify(info.name, *p_.callees[i]);
     }
-    if (!missing.empty()) fail_missing_functions(listed(missing));
+    if (!missing.empty()) fail_missing_functions(joined(missing));
   }
 
   // Returns the machine code of a compiled function, which only a library can contain.

@@ -146,7 +146,7 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
       for (const std::string_view name : code.called_functions())
         if (!module->implements_with_imports(name) && !find_function(name)) missing.insert(name);
     });
-    if (!missing.empty()) fail_missing_functions(listed(missing));
+    if (!missing.empty()) fail_missing_functions(joined(missing));
   }
   {
     std::scoped_lock lock(KnownVms::get().guard);

@@ -118,24 +118,27 @@ class PooledAllocator final : public Allocator {
   // If the device's memory would be full with `more` bytes, frees the blocks of the sizes that were not returned for the
   // longest time. Otherwise programs with ever new sizes would keep blocks of all of them.
   void free_longest_kept(size_t more) noexcept {
-    while (memory_.is_full(more)) [[unlikely]] {
-        std::vector<Block> freed;
-        size_t size = 0;
-        {
-          std::scoped_lock lock(guard_);
-          Blocks *oldest = nullptr;
-          const auto look_at = [&](Blocks &each, size_t each_size) {
-            if (each.blocks.empty() || (oldest && oldest->last_return <= each.last_return)) return;
-            oldest = &each, size = each_size;
-          };
-          for (size_t i = 0; i < kSmall; ++i) look_at(small_[i], (i + 1) * 64);
-          for (auto &[each_size, each] : large_) look_at(each, each_size);
-          if (!oldest) return;  // all memory is in use
-          freed.swap(oldest->blocks);
-          if (size > 4096) large_.erase(size);
-        }
-        give_all(freed, size);
-      }
+    while (memory_.is_full(more)) {
+      const auto [blocks, size] = take_longest_kept();
+      if (blocks.empty()) return;  // all memory is in use
+      give_all(blocks, size);
+    }
+  }
+  std::pair<std::vector<Block>, size_t> take_longest_kept() noexcept {
+    std::scoped_lock lock(guard_);
+    Blocks *oldest = nullptr;
+    size_t size = 0;
+    const auto look_at = [&](Blocks &each, size_t each_size) {
+      if (each.blocks.empty() || (oldest && oldest->last_return <= each.last_return)) return;
+      oldest = &each, size = each_size;
+    };
+    for (size_t i = 0; i < kSmall; ++i) look_at(small_[i], (i + 1) * 64);
+    for (auto &[each_size, each] : large_) look_at(each, each_size);
+    if (!oldest) return {};
+    std::pair<std::vector<Block>, size_t> taken(std::move(oldest->blocks), size);
+    if (size > 4096) large_.erase(size);
+    else oldest->blocks.clear();
+    return taken;
   }
 
   // The block is removed from the list before the wait, so no other thread gets it during the wait. If the wait fails,

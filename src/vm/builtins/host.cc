@@ -138,7 +138,7 @@ std::vector<std::string> rendered(Args args) {
 Value print(Args args) {
   const std::string_view format = as_text(args[0], "format");
   const auto values = rendered(args.subspan(1));
-  log_message(OPD_LOG_INFO, format.empty() ? listed(values, " ") : format_text(format, values));
+  log_message(OPD_LOG_INFO, format.empty() ? joined(values, " ") : format_text(format, values));
   return {};
 }
 
@@ -154,7 +154,7 @@ Value assert_op(Args args) {
   const std::string_view format = as_text(args[1], "format");
   if (holds(args[0])) return {};
   const auto values = rendered(args.subspan(2));
-  const std::string text = format.empty() ? listed(values, ", ") : format_text(format, values);
+  const std::string text = format.empty() ? joined(values, ", ") : format_text(format, values);
   fail_as("AssertionError", OPD_CALL_FAILED, text.empty() ? "Assertion Failed" : text.c_str());
 }
 
@@ -167,7 +167,7 @@ Value debug_print(Args args) {
 
 // T.trace: logs its arguments and returns the last one, the traced value.
 Value trace(Args args) {
-  log_message(OPD_LOG_INFO, concat("[", listed(rendered(args), ", "), "]"));
+  log_message(OPD_LOG_INFO, concat("[", joined(rendered(args), ", "), "]"));
   return Value(args.back());
 }
 

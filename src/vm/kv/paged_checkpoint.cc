@@ -36,7 +36,7 @@ std::string layout_of(const KvConfig &c) {
                 ";dtype=", dtype_name(c.dtype), ";rope_mode=", rope_name(c.rope),
                 ";rotary_scale=", digits_of(c.rope_scale), ";rotary_theta=", digits_of(c.rope_theta),
                 ";has_rope_ext_factors=0;support_sliding_window=0;support_layer_sliding_window=0;page_group_layout=",
-                kGroupLayout, ";attn_kinds=", listed(std::vector<const char *>(c.kinds.size(), "mha"), ","));
+                kGroupLayout, ";attn_kinds=", joined(std::vector<const char *>(c.kinds.size(), "mha"), ","));
 }
 
 void write_groups(JsonWriter &json, const KvConfig &c, int64_t length) {

@@ -160,7 +160,8 @@ pub enum AllocatorKind {
     /// Every block is returned to the system at once.
     Naive = ffi::OPD_ALLOCATOR_NAIVE,
     /// Blocks are kept for the next request of the same size. Memory that
-    /// is not in use takes at most 8 MiB more than twice the greatest use.
+    /// is not in use takes at most twice the greatest use, 8 MiB, and 2 MiB
+    /// for each call of a VM that ran at the same time.
     Pooled = ffi::OPD_ALLOCATOR_POOLED,
 }
 impl AllocatorKind {

@@ -153,7 +153,7 @@ impl VirtualMachine {
     pub fn list_params(&self, name: &str) -> Result<Vec<String>> {
         with_text(name, |name| create!(Array, opd_vm_list_params(self.as_ptr(), name)))?.into_texts()
     }
-    /// Returns to the allocators the memory that idle frames keep.
+    /// Returns memory to the system: what idle frames keep, and what the pools of the VM's devices keep.
     pub fn trim(&self) -> Result<()> {
         check!(opd_vm_trim(self.as_ptr()))
     }
