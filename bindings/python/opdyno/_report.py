@@ -20,9 +20,10 @@ class _Metric(Frozen):
 
     __module__ = "opdyno.profiling"  # shown by help()
     __slots__ = ()
+    _is_whole = False  # whether the number is an int
 
     def __init__(self, value: Any) -> None:
-        if self._is_whole():
+        if self._is_whole:
             if not hasattr(value, "__index__") or not -(2**63) <= value.__index__() < 2**63:
                 raise TypeError(f"a {type(self).__name__} is made of an int of 64 bits, not of {value!r}")
             value = value.__index__()
@@ -30,12 +31,9 @@ class _Metric(Frozen):
             raise TypeError(f"a {type(self).__name__} is made of a number, not of {value!r}")
         super().__init__(value)
 
-    def _is_whole(self) -> bool:
-        return isinstance(self, (Count, Bytes))
-
     def _of(self, number: Any) -> Any:
         """A metric of a part of this one. A part of a Count that is no whole number is a Ratio."""
-        if not self._is_whole():
+        if not self._is_whole:
             return type(self)(number)
         return type(self)(int(number)) if number == int(number) else Ratio(number)
 
@@ -84,6 +82,7 @@ class Count(_Metric):
     """A count: `value`."""
 
     __slots__ = ("value",)
+    _is_whole = True
     value: int
 
 
@@ -112,6 +111,7 @@ class Bytes(_Metric):
     """An amount of memory: `value`. Names of such metrics end in " (bytes)"."""
 
     __slots__ = ("value",)
+    _is_whole = True
     value: int
 
 

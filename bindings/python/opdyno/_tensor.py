@@ -207,9 +207,7 @@ def _with_ml_dtypes(source: Tensor) -> Any:
 
 def _is_packed(dtype: Any) -> bool:
     """Whether a NumPy dtype has elements of less than a byte, which ml_dtypes gives a byte each."""
-    return str(dtype).startswith(("int1", "int2", "int4", "uint1", "uint2", "uint4", "float4_", "float6_")) and (
-        str(dtype) not in _ITEMS
-    )
+    return getattr(dtype, "kind", "") == "V" and dtype.names is None and DataType(dtype.name).bits < 8
 
 
 def _packed(array: Any) -> bytes:

@@ -443,7 +443,7 @@ class VirtualMachine(_native.CollectedHandle):
         _native.opd_vm_record_next_call(self, None, None)
 
     def trim(self) -> None:
-        """Frees the memory that the VM keeps for its next calls."""
+        """Returns memory to the system: what the VM keeps for its next calls, and what the pools of its devices keep."""
         _native.opd_vm_trim(self)
 
     def __repr__(self) -> str:
